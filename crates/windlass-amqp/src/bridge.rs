@@ -1,12 +1,15 @@
 //! From the broker into the durable store: a delivery becomes a task, and is acknowledged after the task is
 //! committed (ACK-AFTER).
 
+pub(crate) mod sink;
+
 use std::{fmt, str::FromStr, sync::Arc};
 
 use tokio::time::sleep;
 use windlass::{Name, NewTask, Outcome, Payload};
 
-use crate::{Consumer, Delivery, Error, Sink, backoff::backoff, sink::is_the_messages_fault};
+use self::sink::is_the_messages_fault;
+use crate::{Consumer, Delivery, Error, Sink, backoff::backoff};
 
 /// The source of the name of a job or a workflow.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! One connection to the broker, opened when it is needed and again after it was lost.
 
+pub(crate) mod tls;
+
 use std::{fmt, sync::Arc, time::Duration};
 
 use lapin::{
@@ -10,9 +12,9 @@ use lapin::{
 };
 use tokio::{sync::Mutex, time::timeout};
 
+use self::tls::Tls;
 use crate::{
     Error,
-    tls::{self, Tls},
     topology::{Declarations, ExchangeKind},
 };
 

@@ -1,13 +1,23 @@
 //! The declaration of a consumer.
 
+pub(crate) mod adaptive;
+pub(crate) mod delivery;
+pub(crate) mod footprint;
+pub(crate) mod handler;
+pub(crate) mod sizing;
+pub(crate) mod supervisor;
+pub(crate) mod window;
+
 use std::{fmt, time::Duration};
 
 use windlass::{handler::IntoOutcome, trace::Tracer};
 
+use self::{
+    handler::{MessageHandler, Run},
+    sizing::{cpus, sizes},
+};
 use crate::{
     Delivery, Error, Redelivery, Sizes, Topology,
-    handler::{self, MessageHandler, Run},
-    sizing::{cpus, sizes},
     topology::{QueueKind, check_name},
 };
 

@@ -14,11 +14,13 @@ use windlass::{
 use crate::{
     Binding, Consumer, ConsumerFigures, Error, Exchange, Publisher, PublisherOptions, Queue, Topology,
     connection::Link,
-    consumer::Plan,
+    consumer::{
+        Plan,
+        sizing::{SharedPool, shared_pool},
+        supervisor::Supervisor,
+    },
     meters::{Meters, State},
     session::Session,
-    sizing::{SharedPool, shared_pool},
-    supervisor::Supervisor,
 };
 
 /// Declarations and consumers of one broker, not yet started.

@@ -32,45 +32,37 @@
 //! sends their answers through its *ledger*. Nothing of a session outlives its channel, so no answer can
 //! reach another channel.
 
-mod adaptive;
 mod backoff;
 mod bridge;
 mod connection;
 mod consumer;
 mod consumers;
-mod decision;
-mod delivery;
 mod error;
-mod footprint;
-mod handler;
 mod inspect;
-mod ledger;
 mod meters;
 mod publisher;
 mod session;
-mod sink;
-mod sizing;
 mod span;
-mod supervisor;
-mod tls;
 mod topology;
-mod window;
-mod work;
 
-pub use bridge::{Bridge, NameFrom};
-pub use consumer::Consumer;
-pub use consumers::{Consumers, Handle, Running};
-pub use decision::Redelivery;
-pub use delivery::Delivery;
-pub use error::Error;
+pub use bridge::{
+    Bridge, NameFrom,
+    sink::{Enqueuing, SharedSink, Sink},
+};
 #[doc(hidden)]
-pub use footprint::Footprint;
-pub use handler::MessageHandler;
+pub use consumer::footprint::Footprint;
+pub use consumer::{
+    Consumer,
+    delivery::Delivery,
+    handler::MessageHandler,
+    sizing::{SharedPool, Sizes, cpus, shared_pool, sizes},
+};
+pub use consumers::{Consumers, Handle, Running};
+pub use error::Error;
 pub use inspect::{QueueFigures, inspect};
 pub use meters::{ConsumerFigures, State};
 pub use publisher::{Message, Publisher, PublisherOptions};
-pub use sink::{Enqueuing, SharedSink, Sink};
-pub use sizing::{SharedPool, Sizes, cpus, shared_pool, sizes};
+pub use session::decision::Redelivery;
 pub use topology::{Binding, Exchange, ExchangeKind, Queue, QueueKind, Topology};
 
 /// Compiles the examples of the documents.

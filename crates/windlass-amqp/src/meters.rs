@@ -15,7 +15,7 @@ use windlass::{
     telemetry::{ConsumerReading, ConsumerTimes},
 };
 
-use crate::ledger::Answer;
+use crate::session::ledger::Answer;
 
 /// Whether a consumer gets deliveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -8,11 +8,14 @@
 //! Everything here ends with the channel. A handler that still runs then cannot report any more: its result
 //! must not be acknowledged on the next channel, so the broker delivers the message again.
 
+pub(crate) mod decision;
 mod drain;
+pub(crate) mod ledger;
 mod looks;
 mod saying;
 mod settled;
 mod window;
+pub(crate) mod work;
 
 use std::{
     collections::VecDeque,
@@ -24,9 +27,12 @@ use std::{
 
 pub use self::looks::depth;
 use self::{
+    decision::{End, decide, refuse},
+    ledger::{Answer, Ledger},
     looks::{Looks, Tuning},
     saying::{Said, Saying},
     settled::Settled,
+    work::{Ended, Report, start},
 };
 use futures_core::Stream;
 use lapin::{
@@ -46,13 +52,9 @@ use windlass::{Pool, admission::Controller, inside::Line, trace::Begun};
 use crate::{
     Delivery, Error,
     connection::Link,
-    consumer::Plan,
-    decision::{End, decide, refuse},
-    ledger::{Answer, Ledger},
+    consumer::{Plan, window::Window},
     meters::{Meters, count},
     span,
-    window::Window,
-    work::{Ended, Report, start},
 };
 
 /// Places in the buffer per worker: enough to have the next delivery ready.

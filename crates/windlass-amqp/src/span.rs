@@ -6,7 +6,7 @@
 
 use windlass::trace::{Begun, SpanKind, Value};
 
-use crate::{Delivery, consumer::Plan, decision::End};
+use crate::{Delivery, consumer::Plan, session::decision::End};
 
 fn text(text: &str) -> Value {
     Value::Text(text.to_owned())

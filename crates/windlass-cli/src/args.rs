@@ -9,8 +9,10 @@ use clap::{
 
 use crate::{
     commands::{
-        activity, backup, completions, config, consume, doctor, enqueue, jobs, migrate, queues, restore,
-        runs, schedules, sessions, store_copy, tasks, token, up, worker, workers, workflows,
+        access::{activity, sessions, token},
+        completions, config, consume, doctor, enqueue, jobs, queues, runs, schedules,
+        store::{backup, copy, migrate, restore},
+        tasks, up, worker, workers, workflows,
     },
     config::{Setting, setting::Raw, table},
     version,
@@ -185,7 +187,7 @@ pub enum Command {
     Restore(restore::RestoreArgs),
     /// Move a whole store to a server
     #[command(subcommand)]
-    Store(store_copy::StoreCommand),
+    Store(copy::StoreCommand),
     /// Write or check the configuration
     #[command(subcommand)]
     Config(config::ConfigCommand),

@@ -28,7 +28,7 @@ use clap::CommandFactory as _;
 
 use crate::{
     args::{Cli, Command},
-    commands::{config::ConfigCommand, store_copy::StoreCommand},
+    commands::{config::ConfigCommand, store::copy::StoreCommand},
     failure::{Exit, Failure},
     session::Session,
 };
@@ -137,15 +137,15 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Workflows(command) => commands::workflows::run(session, command).await,
         Command::Schedules(command) => commands::schedules::run(session, command).await,
         Command::Workers(command) => commands::workers::run(session, &command).await,
-        Command::Token(command) => commands::token::run(session, command).await,
-        Command::Sessions(command) => commands::sessions::run(session, command).await,
+        Command::Token(command) => commands::access::token::run(session, command).await,
+        Command::Sessions(command) => commands::access::sessions::run(session, command).await,
         Command::Runs(command) => commands::runs::run(session, command).await,
-        Command::Activity(args) => commands::activity::run(session, &args).await,
+        Command::Activity(args) => commands::access::activity::run(session, &args).await,
         Command::Doctor(args) => commands::doctor::run(session, &args).await,
-        Command::Migrate(args) => commands::migrate::run(session, &args).await,
-        Command::Backup(args) => commands::backup::run(session, &args).await,
-        Command::Restore(args) => commands::restore::run(session, args).await,
-        Command::Store(StoreCommand::Copy(args)) => commands::store_copy::run(session, &args).await,
+        Command::Migrate(args) => commands::store::migrate::run(session, &args).await,
+        Command::Backup(args) => commands::store::backup::run(session, &args).await,
+        Command::Restore(args) => commands::store::restore::run(session, args).await,
+        Command::Store(StoreCommand::Copy(args)) => commands::store::copy::run(session, &args).await,
         Command::Health => commands::health::run(session).await,
         // The caller runs the other commands: they need no runtime, or one of their own.
         _ => Ok(Exit::Done),

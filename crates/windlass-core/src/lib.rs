@@ -6,43 +6,33 @@
 //! Reading order: [`state`] (how a task may move), [`task`] (what a task is), [`outcome`] and [`settlement`]
 //! (how an attempt ends), [`gate`] (jobs and workflows), [`source`] and [`store`] (the contract of every
 //! store).
+//!
+//! Every module has a short path at the root; `task/`, `worker/`, `store/`, `access/` and `text/` are the
+//! folders of what belongs together.
 
+mod access;
 pub mod admission;
-pub mod affinity;
-pub mod attempt_log;
-pub mod crash;
-pub mod depth;
-pub mod epoch;
 pub mod error;
 pub mod forecast;
 pub mod gate;
-pub mod id;
-pub mod lanes;
-pub mod name;
-pub mod operators;
-pub mod outcome;
-pub mod payload;
-#[doc(hidden)]
-pub mod percent;
-pub mod repeat;
-pub mod retry;
-pub mod rules;
-pub mod schedule;
-pub mod session;
-pub mod settlement;
 pub mod source;
-pub mod state;
 pub mod store;
 pub mod task;
 pub mod text;
 pub mod time;
-pub mod token;
 pub mod trace;
-#[doc(hidden)]
-pub mod transfer;
-pub mod usage;
 pub mod why;
 pub mod worker;
+
+#[doc(inline)]
+pub use access::{operators, session, token};
+#[doc(hidden)]
+pub use store::transfer;
+pub use store::{depth, lanes, rules, usage};
+pub use task::{attempt_log, id, name, outcome, payload, repeat, retry, schedule, settlement, state};
+#[doc(hidden)]
+pub use text::percent;
+pub use worker::{affinity, crash, epoch};
 
 pub use depth::{Count, Depth, Precision};
 pub use error::{Error, Result};

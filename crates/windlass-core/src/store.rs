@@ -1,7 +1,13 @@
 //! What clients and operators need from a store, on top of what workers need.
 
 mod cause;
+pub mod depth;
+pub mod lanes;
 mod list;
+pub mod rules;
+#[doc(hidden)]
+pub mod transfer;
+pub mod usage;
 
 use std::{fmt, path::Path, pin::Pin, sync::Arc, time::Duration};
 

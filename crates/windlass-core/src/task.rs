@@ -1,5 +1,16 @@
 //! A task: as a caller enqueues it, as a worker gets it, and as a person sees it.
 
+pub mod attempt_log;
+pub mod id;
+pub mod name;
+pub mod outcome;
+pub mod payload;
+pub mod repeat;
+pub mod retry;
+pub mod schedule;
+pub mod settlement;
+pub mod state;
+
 use std::{sync::Arc, time::Duration};
 
 use serde::{Deserialize, Serialize};

@@ -5,6 +5,9 @@
 //! unchanged (error texts, keys, hosts, payloads) keep them, and every terminal and every line of a text log
 //! shows them escaped.
 
+#[doc(hidden)]
+pub mod percent;
+
 use std::borrow::Cow;
 
 /// Whether a character is refused in names and escaped where text is shown.

@@ -6,7 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{id::WorkerId, name::Name, time::Timestamp};
 
+pub mod affinity;
 pub mod counts;
+pub mod crash;
+pub mod epoch;
 
 pub use counts::{Counts, WorkerCounts};
 

@@ -6,6 +6,21 @@
 //!                      └──────────────── redirect ──────────────────┴ dead
 //! ```
 
+mod cidr;
+mod connect;
+mod headers;
+mod output;
+mod proxy;
+mod redact;
+mod redirect;
+mod request;
+mod retry_after;
+mod system;
+mod target;
+mod tls;
+mod url;
+mod verdict;
+
 use std::{
     error::Error as StdError,
     fmt,
@@ -29,10 +44,14 @@ use windlass::{
     telemetry::{Ended, OutcomeTimes},
 };
 
-use crate::{
-    cancelled::unless_cancelled,
-    cidr::Cidr,
-    connect::{self, CheckedConnector, Connector, Parts, Resolver},
+pub use self::{
+    cidr::{Cidr, ParseCidrError},
+    connect::{Connector, Resolver, Stream},
+    redact::redact_http_payload,
+    request::check_http_payload,
+};
+use self::{
+    connect::{CheckedConnector, Parts},
     headers::Headers,
     output::{Body, output},
     proxy::Proxies,
@@ -44,6 +63,7 @@ use crate::{
     tls::Tls,
     verdict::{Verdict, verdict},
 };
+use crate::cancelled::unless_cancelled;
 
 /// How long an idle connection is kept for the next request to the same host, and how many per host.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(30);

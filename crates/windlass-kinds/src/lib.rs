@@ -1,39 +1,24 @@
 //! The built-in task kinds of Windlass: [`Http`], [`Sleep`] and [`Echo`].
 //!
-//! Reading order: `http` (one attempt from payload to outcome), `request` (the payload), `url` and `target`
-//! (which hosts are allowed), `connect` (the connection), `redirect`, `verdict` and `output` (the answer),
-//! `redact` (what people may see).
+//! Reading order: `http` (one attempt from payload to outcome), and in its folder `request` (the payload),
+//! `url` and `target` (which hosts are allowed), `connect` (the connection), `redirect`, `verdict` and
+//! `output` (the answer), `redact` (what people may see).
 
 mod cancelled;
-mod cidr;
-mod connect;
 mod echo;
-mod headers;
 mod http;
-mod output;
-mod proxy;
-mod redact;
-mod redirect;
-mod request;
-mod retry_after;
 mod sleep;
-mod system;
-mod target;
-mod tls;
-mod url;
-mod verdict;
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use windlass::handler::RawHandler;
 
-pub use cidr::{Cidr, ParseCidrError};
-pub use connect::{Connector, Resolver, Stream};
 pub use echo::Echo;
-pub use http::{Http, HttpOptions, OptionsError};
-pub use redact::redact_http_payload;
-pub use request::check_http_payload;
+pub use http::{
+    Cidr, Connector, Http, HttpOptions, OptionsError, ParseCidrError, Resolver, Stream, check_http_payload,
+    redact_http_payload,
+};
 pub use sleep::{Sleep, check_sleep_payload};
 
 /// The name of a kind and its handler.

@@ -1,5 +1,7 @@
 //! A private RabbitMQ node.
 
+pub(crate) mod node;
+
 use std::{
     env, fs,
     net::{Ipv4Addr, TcpStream},
@@ -9,7 +11,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Error, keeper::Keeper, node::Node, owner::Owner, port, programs};
+use self::node::Node;
+use crate::{
+    Error,
+    keeper::{Keeper, owner::Owner, port},
+    programs,
+};
 
 /// The variable that names the folder of the node shared by the tests of a run.
 pub const SHARED_NODE_VARIABLE: &str = "WINDLASS_TEST_RABBITMQ";

@@ -1,5 +1,9 @@
 //! A private PostgreSQL server.
 
+pub(crate) mod options;
+pub(crate) mod psql;
+pub(crate) mod shared;
+
 use std::{
     fmt::Write as _,
     fs,
@@ -10,7 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{ClusterOptions, Error, keeper::Keeper, owner::Owner, port, programs, psql};
+use crate::{
+    ClusterOptions, Error,
+    keeper::{Keeper, owner::Owner, port},
+    programs,
+};
 
 /// The role of tests and benchmarks; it owns the database of the same name and nothing else.
 const ROLE: &str = "windlass";

@@ -5,6 +5,9 @@
 //! the server, ends it when its pipe closes for any reason, and removes the folder. If the shell itself is
 //! killed, the kernel ends the server, because the shell has only one thread.
 
+pub(crate) mod owner;
+pub(crate) mod port;
+
 use std::{
     ffi::OsString,
     fs,
@@ -22,7 +25,8 @@ use rustix::{
 };
 use tempfile::TempDir;
 
-use crate::{Error, owner::Owner, programs};
+use self::owner::Owner;
+use crate::{Error, programs};
 
 const SCRIPT: &str = include_str!("keeper.sh");
 /// How long a server may take to end cleanly before it is killed. A fast stop of PostgreSQL writes a

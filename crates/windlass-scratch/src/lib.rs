@@ -20,30 +20,25 @@ mod broker;
 mod cluster;
 mod error;
 mod keeper;
-mod node;
-mod options;
-mod owner;
 mod pgbouncer;
-mod port;
 mod programs;
 mod prometheus;
 mod proxy;
-mod psql;
 mod python;
-mod shared;
 #[cfg(feature = "tls")]
 mod tls;
 
-pub use broker::{Broker, SHARED_NODE_VARIABLE, TlsClients, shared_node};
-pub use cluster::{Cluster, Mode};
+pub use broker::{Broker, SHARED_NODE_VARIABLE, TlsClients, node::Node, shared_node};
+pub use cluster::{
+    Cluster, Mode,
+    options::ClusterOptions,
+    psql::psql,
+    shared::{SHARED_URL_VARIABLE, shared_url},
+};
 pub use error::Error;
 #[doc(hidden)]
 pub use keeper::mortal;
-pub use node::Node;
-pub use options::ClusterOptions;
 pub use pgbouncer::{PgBouncer, PoolMode, PoolOptions};
 pub use prometheus::{Prometheus, promtool};
 pub use proxy::{Counts, Proxy, Target};
-pub use psql::psql;
 pub use python::{python_with, python_with_psycopg};
-pub use shared::{SHARED_URL_VARIABLE, shared_url};

@@ -9,7 +9,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Cluster, Error, cluster::percent_encoded, keeper::Keeper, owner::Owner, port, programs, psql};
+use crate::{
+    Cluster, Error,
+    cluster::{percent_encoded, psql},
+    keeper::{Keeper, owner::Owner, port},
+    programs,
+};
 
 /// How long it may take until it accepts connections.
 const START_LIMIT: Duration = Duration::from_secs(20);

@@ -9,7 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::{Error, keeper::Keeper, owner::Owner, port, programs};
+use crate::{
+    Error,
+    keeper::{Keeper, owner::Owner, port},
+    programs,
+};
 
 /// How long it may take until it answers.
 const START_LIMIT: Duration = Duration::from_secs(30);

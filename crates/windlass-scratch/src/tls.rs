@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
 
-use crate::{Error, owner::Owner};
+use crate::{Error, keeper::owner::Owner};
 
 /// Writes `ca.crt`, and `server` and `client` as `.crt` and `.key` each, into a folder of the server's user.
 pub fn write_certificates(folder: &Path, owner: Owner) -> Result<(), Error> {

@@ -1,11 +1,9 @@
 //! The gRPC API: the same operations, on the same port as HTTP/JSON, for workers and clients in any language.
 //!
 //! Reading order: [`tasks`] and [`control`] (what clients and operators do), [`workers`] (what workers do,
-//! call by call), [`work`] and [`hub`] (the same over one stream, with push), [`straight`] (push of a new
-//! task to a waiting worker), [`preferences`] (which worker a workflow prefers), [`downstream`] (what is sent
-//! to a worker), [`store`] (what Windlass' own runtime needs beyond that), [`speaker`] (which workers a
-//! caller may act for), [`room`] (how much memory messages may take), [`health`], [`status`] (how errors
-//! look).
+//! call by call), [`work`] and [`hub`] (the same over one stream, with push), [`store`] (what Windlass' own
+//! runtime needs beyond that), [`speaker`] (which workers a caller may act for), [`room`] (how much memory
+//! messages may take), [`health`], [`status`] (how errors look).
 
 use std::sync::Arc;
 
@@ -23,25 +21,20 @@ use crate::{
 };
 
 mod control;
-mod downstream;
 mod ends;
 mod health;
 mod hub;
-mod member;
-mod preferences;
 mod room;
-mod shares;
 mod speaker;
 mod status;
 mod store;
-mod straight;
 mod tasks;
 mod work;
 mod workers;
 
 use ends::Ends;
-use hub::Hub;
-pub use preferences::Affinity;
+pub use hub::preferences::Affinity;
+use hub::{Hub, straight::Straight};
 use speaker::Registrations;
 use status::status;
 
@@ -80,7 +73,7 @@ pub(crate) fn refuse(error: ErrorDetail) -> axum::response::Response {
 pub(crate) fn router(server: &Arc<Server>) -> Router<Arc<Server>> {
     let hub = Hub::new(Arc::clone(server.operations.store()), server.affinity());
     let (pushing, stopping) = (Arc::clone(&hub), Arc::clone(server));
-    server.operations.set_adds(Arc::new(straight::Straight(Arc::clone(&hub))));
+    server.operations.set_adds(Arc::new(Straight(Arc::clone(&hub))));
     // Pushing stops when the server stops.
     tokio::spawn(async move { pushing.run(stopping.closed()).await });
     let (server_of, ends) = (Arc::clone(server), Arc::new(Ends::new()));

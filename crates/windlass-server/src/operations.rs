@@ -20,7 +20,6 @@ use crate::{
 };
 
 mod activity;
-mod bulk;
 mod change;
 mod dead;
 mod enqueue;
@@ -28,7 +27,6 @@ mod fleet;
 mod health;
 mod jobs;
 mod list;
-mod new_task;
 mod runs;
 mod schedules;
 mod sessions;
@@ -40,10 +38,10 @@ mod workflows;
 
 pub use dead::DEAD_SCAN_MAX;
 pub(crate) use enqueue::Refused;
+pub use enqueue::new_task::DURATION_MAX_MS;
 pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub(crate) use list::page_limit;
 pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
-pub use new_task::DURATION_MAX_MS;
 pub use wait::{Ended, WAIT_DEFAULT};
 
 /// The result of an operation.

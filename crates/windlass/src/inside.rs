@@ -14,5 +14,6 @@ pub use self::{
 };
 pub use crate::{
     schedule::tick::{Ticked, fire},
+    telemetry::ages::Ages,
     trace::enqueue::{Adds, enqueue},
 };

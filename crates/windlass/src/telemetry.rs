@@ -11,7 +11,7 @@
 //! beforehand, in the background, with a bound. Names that tasks bring (jobs, queues, kinds) get at most a
 //! hundred series each; the rest is summed as `_other`. No payload and no address is ever a label.
 
-mod ages;
+pub(crate) mod ages;
 mod audit;
 mod consumers;
 mod exposition;
@@ -26,7 +26,6 @@ mod series;
 mod text;
 mod times;
 
-pub use ages::Ages;
 pub use consumers::{ConsumerReading, ConsumerSource, ConsumerTimes};
 pub use exposition::{CONTENT_TYPE, Exposition, Options};
 pub use histogram::Histogram;

@@ -16,8 +16,8 @@ const VERSION: &str = "4.32.5";
 /// How long it runs, with a token and without.
 const SECONDS: (u32, u32) = (30, 10);
 const SECONDS_LONG: (u32, u32) = (300, 60);
-/// Calls that wait as long as their caller asks; other tests make them.
-const WAITING: [&str; 2] = ["wait_for_task", "wait_for_tasks"];
+/// Calls that wait as long as their caller asks, or do not end; other tests make them.
+const WAITING: [&str; 3] = ["wait_for_task", "wait_for_tasks", "events"];
 const CHECKS: &str =
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance";
 

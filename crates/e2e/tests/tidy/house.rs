@@ -29,18 +29,6 @@ const BANNED: [&str; 11] = [
     concat!("by ", "heart"),
     concat!("with the ", "hands"),
 ];
-/// Folders that hold more files than [`FILES_MAX`] today. A folder leaves this list when it is split,
-/// and none joins it.
-const STILL_LARGE: [&str; 8] = [
-    "crates/windlass-amqp/src",
-    "crates/windlass-cli/src/commands",
-    "crates/windlass-conformance/src/cases",
-    "crates/windlass-conformance/src/model",
-    "crates/windlass-core/src",
-    "crates/windlass-kinds/src",
-    "crates/windlass-scratch/src",
-    "crates/windlass-server/src/grpc",
-];
 
 fn rust_files() -> impl Iterator<Item = PathBuf> {
     let is_rust = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "rs");
@@ -109,12 +97,8 @@ fn no_folder_of_modules_is_too_large_to_see() {
     for path in rust_files().filter(|path| path.components().any(|part| part.as_os_str() == "src")) {
         *folders.entry(path.parent().unwrap().to_string_lossy().into_owned()).or_default() += 1;
     }
-    let large: Vec<&str> =
-        folders.iter().filter(|(_, files)| **files > FILES_MAX).map(|(folder, _)| folder.as_str()).collect();
-    let new: Vec<&&str> = large.iter().filter(|folder| !STILL_LARGE.contains(folder)).collect();
-    assert!(new.is_empty(), "over {FILES_MAX} files beside each other: {new:?}");
-    let split: Vec<&&str> = STILL_LARGE.iter().filter(|folder| !large.contains(folder)).collect();
-    assert!(split.is_empty(), "no longer too large, take it off the list: {split:?}");
+    let large: Vec<_> = folders.iter().filter(|(_, files)| **files > FILES_MAX).collect();
+    assert!(large.is_empty(), "over {FILES_MAX} files beside each other: {large:?}");
 }
 
 #[test]

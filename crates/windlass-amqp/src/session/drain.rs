@@ -7,7 +7,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use windlass::pool::StopReport;
 
 use super::{REPORTS_AT_ONCE, Shift, next};
-use crate::{connection::short, decision::End};
+use crate::{connection::short, session::decision::End};
 
 /// How long the broker may take to end the subscription or the channel. Not needed for correctness:
 /// deliveries without an answer return to the queue when the connection ends.

@@ -8,9 +8,11 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use super::Shift;
 use crate::{
-    adaptive::{Adaptive, LOOK_EVERY, Look},
     connection::short,
-    consumer::Plan,
+    consumer::{
+        Plan,
+        adaptive::{Adaptive, LOOK_EVERY, Look},
+    },
     meters::Meters,
 };
 

@@ -8,7 +8,7 @@ use lapin::{
     options::{BasicAckOptions, BasicNackOptions, BasicRejectOptions},
 };
 
-use crate::ledger::Frame;
+use crate::session::ledger::Frame;
 
 /// The frames that were written, or why they were not.
 pub type Said = Result<Vec<Frame>, String>;

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, mem, time::Instant};
 
-use crate::{consumer::Plan, ledger::Frame};
+use crate::{consumer::Plan, session::ledger::Frame};
 
 /// The start times of handlers that have ended and whose answers are not sent yet.
 #[derive(Debug, Default)]

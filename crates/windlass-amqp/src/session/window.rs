@@ -11,7 +11,7 @@ use lapin::options::BasicCancelOptions;
 use tokio::time::timeout;
 
 use super::{Shift, drain::BROKER_LIMIT, next, subscribed};
-use crate::{connection::short, window::Misfit};
+use crate::{connection::short, consumer::window::Misfit};
 
 impl Shift<'_> {
     /// Compares the prefetch with the memory, and logs it if messages take too much (A4: more than a tenth).

@@ -1,5 +1,7 @@
 //! `windlass enqueue`.
 
+mod import;
+
 use std::{
     io::Read as _,
     time::{Duration, Instant},
@@ -10,10 +12,8 @@ use serde_json::{json, value::RawValue};
 use windlass_core::{JobState, Name, OnFailure, Payload, State, TaskId, Timestamp, why::word};
 use windlass_server::api::{BatchRequest, EnqueueRequest, JobView, TaskView};
 
-use super::{
-    import::{self, Bad},
-    tasks::wait,
-};
+use self::import::Bad;
+use super::tasks::wait;
 use crate::{
     backend::Backend,
     duration,

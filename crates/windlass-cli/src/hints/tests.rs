@@ -105,7 +105,16 @@ fn filled(command: &str, blank: &str) -> Vec<String> {
         let known = STANDS_FOR.iter().find(|(name, _)| *name == word.trim_matches('…'));
         known.map_or_else(|| word.to_owned(), |(_, value)| (*value).to_owned())
     };
-    text.split_whitespace().map(word).collect()
+    // As in a shell, a text between single quotes is one argument.
+    let mut arguments = Vec::new();
+    for (place, part) in text.split('\'').enumerate() {
+        if place % 2 == 1 {
+            arguments.push(part.to_owned());
+        } else {
+            arguments.extend(part.split_whitespace().map(word));
+        }
+    }
+    arguments
 }
 
 fn parses(command: &str) -> Result<(), String> {

@@ -101,7 +101,7 @@ fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
 
 /// Commands that change something, with their arguments, in an order in which each can run. No server
 /// runs on the store.
-const CHANGES: [&[&str]; 27] = [
+const CHANGES: [&[&str]; 28] = [
     &["enqueue", "echo", "--job", "j", "--workflow", "w"],
     &["tasks", "cancel", "--state", "scheduled", "--yes"],
     &["tasks", "retry", "--state", "dead", "--yes"],
@@ -125,6 +125,7 @@ const CHANGES: [&[&str]; 27] = [
     &["workers", "set", "w1", "--slots", "3"],
     &["token", "create", "--scope", "read", "--name", "t"],
     &["token", "revoke", "t"],
+    &["sessions", "end", "x"],
     // These work on files, and print which.
     &["migrate"],
     &["backup", "copy.db"],
@@ -133,7 +134,7 @@ const CHANGES: [&[&str]; 27] = [
 ];
 
 /// Commands that only read, and services that print their store on the first screen.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "up",
     "worker",
     "consume",
@@ -157,6 +158,7 @@ const OTHERS: [&str; 23] = [
     "schedules show",
     "workers ls",
     "token ls",
+    "sessions ls",
 ];
 
 /// The commands that a help text lists.

@@ -1,5 +1,8 @@
 //! Claim: which tasks a worker may take, how many, and what the answer says about the rest.
 
+pub mod order;
+pub mod suspects;
+
 use std::{collections::BTreeMap, time::Duration};
 
 use windlass_core::{

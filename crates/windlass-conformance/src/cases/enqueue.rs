@@ -1,5 +1,8 @@
 //! Enqueue: the store holds exactly the tasks of the call, all of them or none.
 
+pub mod keys;
+pub mod straight;
+
 use std::time::Duration;
 
 use windlass_core::{

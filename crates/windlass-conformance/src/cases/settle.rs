@@ -1,5 +1,9 @@
 //! Settle: the six ends of an attempt and what the store keeps of each.
 
+pub mod fence;
+pub mod misnamed;
+pub mod receipts;
+
 use std::time::Duration;
 
 use windlass_core::{NewTask, Outcome, Payload, Rules, State, task::AttemptResult};

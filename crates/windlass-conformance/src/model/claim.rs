@@ -1,5 +1,7 @@
 //! Claim, and how it is undone: unclaim and reconcile.
 
+mod suspect;
+
 use std::cmp::Reverse;
 
 use windlass_core::{

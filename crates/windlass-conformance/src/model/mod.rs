@@ -5,23 +5,14 @@
 //! another store and compares the two.
 
 mod attempt;
-mod audit;
 mod claim;
 mod enqueue;
-mod gate;
+mod gates;
 mod inspect;
-mod job;
-mod lanes;
 mod lease;
 mod operate;
-mod operators;
-mod retain;
-mod schedule;
-mod session;
 mod settle;
-mod suspect;
-mod token;
-mod workflow;
+mod upkeep;
 
 use std::{collections::BTreeMap, collections::BTreeSet, sync::Arc, time::Duration};
 
@@ -31,7 +22,10 @@ use windlass_core::{
     crash::Group, epoch::Epoch, state,
 };
 
-use self::{gate::Touched, job::Job, lanes::Unused, workflow::Workflow};
+use self::{
+    gates::{Touched, job::Job, workflow::Workflow},
+    upkeep::{lanes::Unused, operators::Operated, session::Session},
+};
 use crate::fault::Fault;
 
 /// A reading of the store's clock.
@@ -64,8 +58,8 @@ pub struct Model {
     workflows: BTreeMap<Name, Workflow>,
     schedules: BTreeMap<Name, ScheduleRow>,
     tokens: BTreeMap<Name, TokenRecord>,
-    sessions: Vec<session::Session>,
-    operated: operators::Operated,
+    sessions: Vec<Session>,
+    operated: Operated,
     touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
@@ -140,7 +134,7 @@ impl Model {
             schedules: BTreeMap::new(),
             tokens: BTreeMap::new(),
             sessions: Vec::new(),
-            operated: operators::Operated::default(),
+            operated: Operated::default(),
             touched: Touched::default(),
             moves: BTreeMap::new(),
         }

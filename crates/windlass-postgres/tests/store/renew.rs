@@ -75,8 +75,11 @@ impl<'h> Fleet<'h> {
     async fn first_waits<'c>(&self, client: &'c mut Client) -> (Transaction<'c>, Call) {
         let held = self.hold(client, self.first).await;
         let mut first = self.renewal(self.first, WorkerReport::default());
-        begin(std::slice::from_mut(&mut first)).await;
-        self.until_one_waits().await;
+        tokio::select! {
+            biased;
+            answer = &mut first => panic!("the renewal did not wait: {answer:?}"),
+            () = self.until_one_waits() => {}
+        }
         (held, first)
     }
 

@@ -124,7 +124,7 @@ mod tests {
         let here = include_str!("token.rs").split("#[cfg(test)]").next().unwrap();
         let compare = here.split("pub fn is_of").nth(1).unwrap().split('}').next().unwrap();
         assert!(compare.contains("hash(text).0.ct_eq(&kept.0)"), "{compare}");
-        let core = include_str!("../../../windlass-core/src/token.rs");
+        let core = include_str!("../../../windlass-core/src/access/token.rs");
         let derives = core.split("pub struct TokenHash").next().unwrap().lines().next_back().unwrap();
         assert_eq!(derives, "#[derive(Clone, Copy)]");
         let look_up = include_str!("../access.rs").split("async fn verify").nth(1).unwrap();

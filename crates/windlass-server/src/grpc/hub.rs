@@ -10,6 +10,16 @@
 //! against the credit before it sends the tasks, so a worker never gets more tasks than it has slots. Every
 //! claim has its own number. If the answer of a claim is lost, or its stream ends before anything is sent,
 //! the hub undoes that claim only.
+//!
+//! Its folder: [`member`] (a worker as the hub sees it), [`shares`] (how many tasks each gets in a round),
+//! [`straight`] (push of a new task to a waiting worker), [`preferences`] (which worker a workflow prefers),
+//! [`downstream`] (what is sent to a worker).
+
+pub(super) mod downstream;
+pub(super) mod member;
+pub(super) mod preferences;
+mod shares;
+pub(super) mod straight;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -32,12 +42,12 @@ use windlass_core::{
 };
 use windlass_proto::v1::{self, work_down::Message};
 
-use super::{
+use self::{
     member::{Down, Member},
     preferences::{Affinity, Preferences},
     shares::{Claim, claims, next_batch},
-    status,
 };
+use super::status;
 
 /// How long the loop sleeps at most, in case a hint is lost (HINTS-ONLY).
 const POLL: Duration = Duration::from_secs(1);

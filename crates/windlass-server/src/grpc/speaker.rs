@@ -160,6 +160,8 @@ pub(super) fn check_claim_no(claim_no: u64) -> Result<u64, Error> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::{Path, PathBuf};
+
     use super::*;
 
     #[test]
@@ -175,8 +177,15 @@ mod tests {
     #[test]
     fn no_other_file_of_the_api_reads_a_worker_from_a_message() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/grpc");
-        for file in std::fs::read_dir(folder).unwrap() {
-            let path = file.unwrap().path();
+        let entries = |folder: &Path| -> Vec<PathBuf> {
+            std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect()
+        };
+        let mut open = entries(Path::new(folder));
+        while let Some(path) = open.pop() {
+            if path.is_dir() {
+                open.extend(entries(&path));
+                continue;
+            }
             let text = std::fs::read_to_string(&path).unwrap();
             let reads = text.contains("worker_id(&") || text.contains("convert::worker_id");
             assert!(!reads || path.ends_with("speaker.rs"), "{}", path.display());

@@ -15,9 +15,11 @@ use windlass_proto::{
 
 use super::{
     Api,
-    downstream::Downstream,
-    hub::{Hub, Seat},
-    member::{DOWN_MAX, Down, Member},
+    hub::{
+        Hub, Seat,
+        downstream::Downstream,
+        member::{DOWN_MAX, Down, Member},
+    },
     speaker::{Speaker, check_claim_no},
     status,
     workers::next_claim_no,

@@ -16,7 +16,7 @@ use windlass_proto::{
     v1::{self, workers_server::Workers},
 };
 
-use super::{Answer, Api, downstream::Downstream, speaker::Speaker, status, work};
+use super::{Answer, Api, hub::downstream::Downstream, speaker::Speaker, status, work};
 use crate::access::Subject;
 
 /// Longest wait of a claim for the first task.

@@ -1,5 +1,7 @@
 //! Enqueue, and the warning that no live worker would run the task.
 
+pub(super) mod new_task;
+
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex, PoisonError, atomic::Ordering},
@@ -9,7 +11,8 @@ use std::{
 use windlass::inside;
 use windlass_core::{Enqueued, Error, Name, NewTask, TraceContext, WorkerRecord, why::word};
 
-use super::{Operations, Result, new_task::new_task};
+use self::new_task::new_task;
+use super::{Operations, Result};
 use crate::{
     access::{Caller, may_have},
     api::{

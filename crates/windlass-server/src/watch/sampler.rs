@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::time::Instant;
-use windlass::telemetry::Ages;
+use windlass::inside::Ages;
 use windlass_core::{
     Error, JobRecord, JobState, Name, Result, Timestamp, WorkerRecord, WorkflowRecord,
     store::{Depth, LaneRecord, SharedStore},

@@ -146,6 +146,7 @@ const OF_WHAT_IS_THERE: &[&str] = &[
     "Lane.queue",
     "Lease.job",
     "Lease.workflow",
+    "QueueCounts.queue",
     "Settlement.job",
     "Settlement.workflow",
     "Task.job",

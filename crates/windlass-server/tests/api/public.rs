@@ -53,7 +53,7 @@ async fn paths_are_served_with_the_prefix_and_without_it() {
         assert_eq!(send(&api, &format!("GET {path}"), &headers, "").await.status, expected, "{path}");
     }
     let front = send(&api, "GET /windlass/", &headers, "").await;
-    assert!(front.text().contains("<a href=\"/windlass/v1/tasks\">"), "{}", front.text());
+    assert!(front.text().contains("href=\"/windlass/tasks\""), "{}", front.text());
     let document = send(&api, "GET /windlass/v1/openapi.json", &headers, "").await.json();
     assert_eq!(document["servers"], json!([{"url": "/windlass"}]));
     let added = send(&api, "POST /windlass/v1/tasks", &headers, r#"{"kind":"a"}"#).await;

@@ -45,7 +45,10 @@ async fn a_failing_store_makes_readyz_503_and_calls_retryable() {
     assert_eq!(refused.error(503).0, "unavailable");
     assert_eq!(refused.header("retry-after"), Some("1"));
     assert_eq!(api.get("/healthz").await.status, 200);
-    let page = api.get("/").await;
+    let overview = api.get("/").await;
+    assert_eq!(overview.status, 200, "the page itself says what is wrong");
+    assert!(overview.text().contains("The store does not answer"), "{}", overview.text());
+    let page = api.get("/tasks").await;
     assert_eq!(page.status, 503);
     assert!(page.text().contains("This did not work"), "{}", page.text());
 }

@@ -15,7 +15,7 @@ pub(in super::super) async fn schedules(ask: &Ask) -> Result<Sheet> {
     let body = html! {
         (top(&html! { "Schedules" }, &html! {}))
         @if schedules.is_empty() {
-            (empty("There is no schedule. A schedule adds a task at the times of a cron expression.", "windlass schedules set nightly --cron '0 3 * * *' --tz Europe/Berlin --kind report"))
+            (empty("There is no schedule. A schedule adds a task at the times of a cron expression.", "windlass schedules set nightly --cron '0 3 * * *' --tz Europe/Berlin report"))
         } @else {
             (table("Schedules", &html! {
                 th scope="col" { "Schedule" } th scope="col" { "State" } th scope="col" { "When" } th scope="col" { "Next" } th scope="col" { "Last" }

@@ -28,7 +28,7 @@ mod step;
 mod worker;
 
 use self::record::Run;
-use super::{Operations, Result, bulk, duration};
+use super::{Operations, Result, change::bulk, duration};
 use crate::{
     access::Caller,
     api::{ErrorCode, ErrorDetail, RunPreview, RunRequest, RunSample, RunState, RunView, Runs},

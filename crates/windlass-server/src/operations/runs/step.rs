@@ -2,7 +2,7 @@
 
 use windlass_core::{RunRow, State, store::Filter};
 
-use super::{Operations, Result, Run, bulk, is_of_before};
+use super::{super::change::bulk, Operations, Result, Run, is_of_before};
 use crate::api::RunAction;
 
 impl Operations {

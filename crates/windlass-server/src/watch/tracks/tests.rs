@@ -59,7 +59,7 @@ fn a_backlog_that_is_counted_to_a_bound_gives_no_forecast() {
 }
 
 #[test]
-fn points_of_five_seconds_last_an_hour_and_those_of_a_minute_a_day() {
+fn fine_points_last_an_hour_and_coarse_ones_a_day() {
     let steps = 26 * 720;
     let points = drained(steps).points(Some(&name("mail")), None);
     let last = points.last().unwrap();
