@@ -251,7 +251,8 @@ fn a_bulk_run_is_started_shown_and_stopped() {
     let calls = up.say(&["activity", "--json"]).done().json();
     let about: Vec<_> = calls["calls"].as_array().unwrap().iter().map(|call| &call["about"]).collect();
     assert_eq!(about, ["/v1/runs/1/stop", "/v1/runs/1"], "{calls}");
-    up.say(&["tasks", "cancel", "--over", "1h", page["tasks"][0]["id"].as_str().unwrap()]).failed(2, &["--over"]);
+    up.say(&["tasks", "cancel", "--over", "1h", page["tasks"][0]["id"].as_str().unwrap()])
+        .failed(2, &["--over"]);
 }
 
 #[test]

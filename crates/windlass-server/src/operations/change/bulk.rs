@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Tasks changed in one transaction: short enough that workers do not notice.
-const STEP_TASKS: usize = 500;
+pub(in crate::operations) const STEP_TASKS: usize = 500;
 
 /// The tasks that matched.
 pub(in crate::operations) struct Matched {
@@ -29,7 +29,7 @@ pub(in crate::operations) struct Matched {
 }
 
 /// Most tasks of a sample.
-const SAMPLE_MAX: usize = 10;
+const SAMPLE_MAX: usize = 5;
 
 /// The states of the tasks that an action is about, in the order in which tasks move through them.
 ///

@@ -34,8 +34,6 @@ use crate::{
     api::{ErrorCode, ErrorDetail, RunPreview, RunRequest, RunSample, RunState, RunView, Runs},
 };
 
-/// Tasks that a dry run names.
-const SAMPLE: usize = 5;
 /// How often a change of a record is tried while others change it too.
 const SAVES_MAX: usize = 20;
 
@@ -72,8 +70,7 @@ impl Operations {
     pub async fn preview_run(&self, request: RunRequest) -> Result<RunPreview> {
         let states = checked(&request)?;
         let matched = self.matching(request.filter, &states, None).await?;
-        let sample = matched.sample.into_iter().take(SAMPLE);
-        let sample = sample.map(|task| RunSample {
+        let sample = matched.sample.into_iter().map(|task| RunSample {
             id: task.id,
             kind: task.lane.kind.clone(),
             queue: task.lane.queue.clone(),

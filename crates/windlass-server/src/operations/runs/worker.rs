@@ -6,11 +6,9 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tracing::{info, warn};
 use windlass_core::{Error, RunRow, operators::StillRuns};
 
-use super::{Operations, Run, SAVES_MAX, pace};
+use super::{super::change::bulk::STEP_TASKS, Operations, Run, SAVES_MAX, pace};
 use crate::api::{ErrorCode, ErrorDetail, RunState};
 
-/// Most tasks of one step: one short transaction.
-const STEP_TASKS: u64 = 500;
 /// Shortest pause between two steps of a run with a pace.
 const TICK: Duration = Duration::from_secs(1);
 /// A record is saved at least so often, also if nothing was due: it shows that a server works on the run.
@@ -58,7 +56,8 @@ impl Held {
         self.stepped_at += Duration::from_millis(passed_ms);
         self.run.worked_ms += passed_ms.min(2 * SAVE_EVERY.as_millis() as u64);
         let due = pace(&self.run).due(Duration::from_millis(self.run.worked_ms));
-        due.map_or(STEP_TASKS, |due| due.saturating_sub(self.run.handled()).min(STEP_TASKS))
+        let most = STEP_TASKS as u64;
+        due.map_or(most, |due| due.saturating_sub(self.run.handled()).min(most))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The last calls that changed something, the same on every server of a fleet.
 
 use serde_json::{Value, json};
-use windlass_core::{Operators, Scope, Store};
+use windlass_core::{Scope, Store};
 
 use crate::{access::Guarded, harness::Api};
 

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 use windlass_conformance::MemoryStore;
 use windlass_core::{
-    NewTask, Operators, Outcome, Payload, Rules, State, Store, TaskId, TaskRecord,
+    NewTask, Outcome, Payload, Rules, State, Store, TaskId, TaskRecord,
     operators::StillRuns,
     store::{Filter, PAGE_MAX},
     time::ManualClock,
