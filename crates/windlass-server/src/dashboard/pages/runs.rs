@@ -116,7 +116,7 @@ mod tests {
     fn a_filter_is_told_in_a_few_words() {
         let told = |json: &str| chosen(&serde_json::from_str(json).unwrap());
         assert_eq!(told("{}"), "all");
-        assert_eq!(told(r#"{"kind":"http","state":"dead"}"#), "state dead, kind http");
+        assert_eq!(told(r#"{"kind":"http","state":"dead"}"#), "kind http, state dead");
         assert_eq!(told(r#"{"ids":["01JD3M8K2ZQ4R"]}"#), "ids 1 of them");
     }
 }

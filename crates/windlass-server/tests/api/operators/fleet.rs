@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::oneshot, task::JoinHandle, time::sleep};
 use windlass_conformance::MemoryStore;
 use windlass_core::{
-    NewTask, Outcome, Payload, Rules, State, Store, TaskId, TaskRecord,
+    NewTask, Outcome, Payload, Rules, Source, State, Store, TaskId, TaskRecord,
     operators::StillRuns,
     store::{Filter, PAGE_MAX},
     time::ManualClock,
@@ -19,6 +19,8 @@ use windlass_server::{
 use crate::harness::Hand;
 
 const SECOND: Duration = Duration::from_secs(1);
+/// The state of a task that was retried, until a worker promotes what is due.
+const RETRIED: State = State::Scheduled;
 
 /// A store, and a worker whose tasks the test ends.
 struct Fleet {
@@ -84,6 +86,16 @@ impl Fleet {
         }
     }
 
+    /// The tasks that were retried run, and die again.
+    async fn die_again(&self) -> u64 {
+        let retried = self.count(RETRIED).await;
+        self.store.promote_due(PAGE_MAX).await.unwrap();
+        for _ in 0..retried {
+            self.worker.end(Outcome::dead("again")).await;
+        }
+        retried
+    }
+
     async fn tasks(&self, state: State) -> Vec<TaskRecord> {
         let filter = Filter { state: Some(state), ..Filter::default() };
         self.store.tasks(&filter, None, PAGE_MAX).await.unwrap().tasks
@@ -110,11 +122,11 @@ async fn one_of_two_servers_works_a_run_off_at_its_pace() {
     fleet.pass(10).await;
     let seen = two.operations.run(run.id).await.unwrap();
     assert!((10..=11).contains(&seen.changed), "{seen:?}");
-    assert_eq!(fleet.count(State::Ready).await, seen.changed);
+    assert_eq!(fleet.count(RETRIED).await, seen.changed);
     fleet.pass(95).await;
     let seen = two.operations.run(run.id).await.unwrap();
     assert_eq!((seen.state, seen.changed, seen.refused), (RunState::Done, 100, 0));
-    assert_eq!((fleet.count(State::Ready).await, fleet.count(State::Dead).await), (100, 0));
+    assert_eq!((fleet.count(RETRIED).await, fleet.count(State::Dead).await), (100, 0));
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,9 +137,9 @@ async fn another_server_goes_on_when_the_first_one_dies() {
     let run = start(&one, 100).await;
     fleet.pass(10).await;
     one.kill();
-    let at_death = fleet.count(State::Ready).await;
+    let at_death = fleet.count(RETRIED).await;
     fleet.pass(15).await;
-    assert_eq!(fleet.count(State::Ready).await, at_death, "it is not known yet that the server is dead");
+    assert_eq!(fleet.count(RETRIED).await, at_death, "it is not known yet that the server is dead");
     fleet.pass(15).await;
     let seen = two.operations.run(run.id).await.unwrap();
     assert!(seen.changed > at_death, "{seen:?}");
@@ -135,7 +147,7 @@ async fn another_server_goes_on_when_the_first_one_dies() {
     fleet.pass(100).await;
     let seen = two.operations.run(run.id).await.unwrap();
     assert_eq!((seen.state, seen.changed), (RunState::Done, 100));
-    assert_eq!(fleet.count(State::Ready).await, 100);
+    assert_eq!(fleet.count(RETRIED).await, 100);
 }
 
 #[tokio::test(start_paused = true)]
@@ -163,7 +175,7 @@ async fn a_stopped_run_leaves_the_rest_as_it_was() {
     fleet.pass(60).await;
     let seen = one.operations.run(run.id).await.unwrap();
     assert_eq!((seen.state, seen.changed), (RunState::Stopped, stopped.changed));
-    assert_eq!(fleet.count(State::Ready).await, stopped.changed);
+    assert_eq!(fleet.count(RETRIED).await, stopped.changed);
     assert_eq!(fleet.count(State::Dead).await, 100 - stopped.changed);
     let again = one.operations.stop_run(&Caller::Anybody, run.id).await.unwrap_err();
     assert_eq!(again.code, ErrorCode::Conflict);
@@ -178,10 +190,7 @@ async fn a_run_retries_a_task_that_dies_again_only_once() {
     let mut deaths = 0;
     for _ in 0..20 {
         fleet.pass(1).await;
-        for _ in 0..fleet.count(State::Ready).await {
-            fleet.worker.end(Outcome::dead("again")).await;
-            deaths += 1;
-        }
+        deaths += fleet.die_again().await;
     }
     let seen = server.operations.run(run.id).await.unwrap();
     assert_eq!((seen.state, seen.changed, deaths), (RunState::Done, 4, 4));
@@ -198,16 +207,16 @@ async fn a_repeated_step_leaves_out_tasks_that_died_since() {
     let text = fleet.store.operators().run(run.id).await.unwrap().unwrap().text;
     fleet.pass(1).await;
     one.kill();
-    let retried = fleet.tasks(State::Ready).await.pop().unwrap();
+    let retried = fleet.tasks(RETRIED).await.pop().unwrap();
     assert_eq!(retried.id, ids[3], "the newest first");
-    fleet.worker.end(Outcome::dead("again")).await;
+    fleet.die_again().await;
     let row = fleet.store.operators().run(run.id).await.unwrap().unwrap();
     fleet.store.operators().save_run(run.id, row.version, StillRuns::Yes, &text).await.unwrap().unwrap();
     let two = fleet.server();
     fleet.pass(60).await;
     let seen = two.operations.run(run.id).await.unwrap();
     assert_eq!(seen.changed, 1, "{seen:?}");
-    let ready: Vec<_> = fleet.tasks(State::Ready).await.iter().map(|task| task.id).collect();
+    let ready: Vec<_> = fleet.tasks(RETRIED).await.iter().map(|task| task.id).collect();
     assert_eq!(ready, [ids[2]], "the task that died again stays dead");
 }
 
