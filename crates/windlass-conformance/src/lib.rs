@@ -4,7 +4,7 @@
 //! - [`property::check`] runs a store beside the [`Model`], step by step, and compares everything that a
 //!   caller can see.
 //! - [`Fault`] breaks the model on purpose, one promise at a time, to show that the cases catch it.
-//! - [`Lying`] wraps a store so that answers get lost.
+//! - [`Staged`] wraps a store so that its calls fail, hang or lose their answers, as a test tells it.
 //!
 //! A new store implements [`Harness`] and calls the first two; see the tests of this crate.
 
@@ -18,17 +18,17 @@ pub mod cases;
 mod claims;
 pub mod fault;
 pub mod harness;
-pub mod lying;
 pub mod memory;
 pub mod model;
 pub mod promise;
 pub mod property;
+pub mod staged;
 pub mod suite;
 
 pub use fault::Fault;
 pub use harness::{Harness, MemoryHarness};
-pub use lying::Lying;
 pub use memory::MemoryStore;
 pub use model::Model;
 pub use promise::Promise;
+pub use staged::Staged;
 pub use suite::{CASES, Case, run};

@@ -6,7 +6,7 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use support::{clock, counting::Counting, memory, succeed};
+use support::{clock, memory, staged, succeed};
 use tokio::time::Instant;
 use windlass::{
     Client, Error, Payload, RetryPolicy, Task, TaskId, TaskState,
@@ -15,7 +15,7 @@ use windlass::{
     task::Start,
     time::Timestamp,
 };
-use windlass_conformance::MemoryStore;
+use windlass_conformance::{MemoryStore, staged::On};
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 #[task(queue = "mail", max_attempts = 5, timeout = "30s", priority = -2, retry_base = "10s")]
@@ -49,7 +49,7 @@ async fn a_task_carries_the_settings_of_its_type() {
 
 #[tokio::test]
 async fn every_setting_can_differ_for_one_task() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let policy = RetryPolicy { base: Duration::from_secs(7), ..RetryPolicy::default() };
     let enqueue = client
@@ -79,7 +79,7 @@ async fn every_setting_can_differ_for_one_task() {
 
 #[tokio::test]
 async fn retry_delays_and_start_of_the_type_reach_the_store() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let at = Timestamp::from_ms(1_800_000_000_000);
     client.enqueue(mail("a@b.c")).await.unwrap();
@@ -205,7 +205,7 @@ async fn settle_down() {
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_waiters_cost_one_query_per_interval() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let ids = client.enqueue_all((0..1_000).map(|n| mail(&n.to_string()))).await.unwrap();
     let waiting: Vec<_> = ids
@@ -217,10 +217,10 @@ async fn a_thousand_waiters_cost_one_query_per_interval() {
         .collect();
     settle_down().await;
     tokio::time::sleep(WAIT_INTERVAL).await;
-    let before = store.asked();
+    let before = store.calls(On::Ended);
     assert!(before <= 4, "{before} queries for the waiters to come");
     tokio::time::sleep(10 * WAIT_INTERVAL).await;
-    let asked = store.asked() - before;
+    let asked = store.calls(On::Ended) - before;
     assert!((9..=11).contains(&asked), "{asked} queries in 10 intervals");
 
     let ids: Vec<_> = ids.iter().map(|enqueued| enqueued.id).collect();
@@ -228,12 +228,12 @@ async fn a_thousand_waiters_cost_one_query_per_interval() {
     for waiting in waiting {
         assert_eq!(waiting.await.unwrap().unwrap().state, TaskState::Cancelled);
     }
-    assert!(store.asked() - before - asked <= 3, "one look brings all that ended together");
+    assert!(store.calls(On::Ended) - before - asked <= 3, "one look brings all that ended together");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_thousand_ends_in_a_row_cost_few_queries() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let ids = client.enqueue_all((0..1_000).map(|n| mail(&n.to_string()))).await.unwrap();
     let mut waiting = tokio::task::JoinSet::new();
@@ -249,12 +249,12 @@ async fn a_thousand_ends_in_a_row_cost_few_queries() {
     while let Some(ended) = waiting.join_next().await {
         assert_eq!(ended.unwrap().unwrap().state, TaskState::Cancelled);
     }
-    assert!(store.asked() < 500, "{} queries", store.asked());
+    assert!(store.calls(On::Ended) < 500, "{} queries", store.calls(On::Ended));
 }
 
 #[tokio::test(start_paused = true)]
 async fn more_waiters_than_one_look_up_takes_are_all_answered() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let mut waiting = tokio::task::JoinSet::new();
     let mut ids = Vec::new();
@@ -294,25 +294,25 @@ async fn a_new_waiter_does_not_wait_for_a_running_query() {
 
 #[tokio::test(start_paused = true)]
 async fn without_waiters_the_store_is_not_queried() {
-    let store = Counting::new(memory());
+    let store = staged();
     let client = Client::new(store.clone());
     let waiters = Waiters::new(store.clone());
     let id = client.enqueue(mail("a")).await.unwrap().id;
     tokio::time::sleep(10 * WAIT_INTERVAL).await;
-    assert_eq!(store.asked(), 0);
+    assert_eq!(store.calls(On::Ended), 0);
 
     let waiting = tokio::spawn({
         let waiters = waiters.clone();
         async move { waiters.ended(id).await }
     });
     settle_down().await;
-    assert_eq!((waiters.count(), store.asked()), (1, 1));
+    assert_eq!((waiters.count(), store.calls(On::Ended)), (1, 1));
     waiting.abort();
     settle_down().await;
     assert_eq!(waiters.count(), 0);
-    let asked = store.asked();
+    let asked = store.calls(On::Ended);
     tokio::time::sleep(10 * WAIT_INTERVAL).await;
-    assert_eq!(store.asked(), asked);
+    assert_eq!(store.calls(On::Ended), asked);
 
     client.cancel(id, "x").await.unwrap();
     assert_eq!(waiters.ended(id).await.unwrap().state, TaskState::Cancelled);

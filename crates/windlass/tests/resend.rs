@@ -6,28 +6,25 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use support::{
-    counting::{Counting, Failing},
-    memory,
-};
+use support::staged;
 use tokio::time::Instant;
 use windlass::{Client, Error, Task, store::Filter};
+use windlass_conformance::{
+    Staged,
+    staged::{Act, On},
+};
 
 #[derive(serde::Serialize, serde::Deserialize, Task)]
 struct Greet(u32);
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-fn away() -> Failing {
-    Failing::Before(Error::Unavailable("away".into()))
+fn away() -> Act {
+    Act::Fail(Error::Unavailable("away".into()))
 }
 
-fn lost() -> Failing {
-    Failing::After(Error::Unknown("lost".into()))
-}
-
-fn rig() -> (Arc<Counting>, Client) {
-    let store = Counting::new(memory());
+fn rig() -> (Arc<Staged>, Client) {
+    let store = staged();
     (store.clone(), Client::new(store))
 }
 
@@ -38,15 +35,15 @@ async fn count(client: &Client) -> usize {
 #[tokio::test(start_paused = true)]
 async fn an_enqueue_waits_out_an_outage_that_changed_nothing() {
     let (store, client) = rig();
-    store.fail([away(), Failing::Before(Error::StoreFull("full".into())), away()]);
+    store.next(On::Enqueue, [away(), Act::Fail(Error::StoreFull("full".into())), away()]);
     client.enqueue(Greet(1)).retry_for(MINUTE).await.unwrap();
-    assert_eq!((store.failures_left(), count(&client).await), (0, 1));
+    assert_eq!((store.left(On::Enqueue), count(&client).await), (0, 1));
 }
 
 #[tokio::test(start_paused = true)]
 async fn without_retry_for_the_first_error_is_returned() {
     let (store, client) = rig();
-    store.fail([away(), away()]);
+    store.next(On::Enqueue, [away(), away()]);
     assert!(matches!(client.enqueue(Greet(1)).await, Err(Error::Unavailable(_))));
     assert!(matches!(client.enqueue_all([Greet(1)]).await, Err(Error::Unavailable(_))));
     assert_eq!(count(&client).await, 0);
@@ -55,27 +52,27 @@ async fn without_retry_for_the_first_error_is_returned() {
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_tried_again_only_with_a_key() {
     let (store, client) = rig();
-    store.fail([lost()]);
+    store.next(On::Enqueue, [Act::LoseAnswer]);
     let error = client.enqueue(Greet(1)).retry_for(MINUTE).await.unwrap_err();
     assert!(matches!(error, Error::Unknown(_)), "{error}");
     assert_eq!(count(&client).await, 1, "it was added, and not a second time");
 
-    store.fail([lost(), lost()]);
+    store.next(On::Enqueue, [Act::LoseAnswer, Act::LoseAnswer]);
     let answer = client.enqueue(Greet(2)).key("two").retry_for(MINUTE).await.unwrap();
     assert!(answer.existing, "the lost call had added it");
-    assert_eq!((store.failures_left(), count(&client).await), (0, 2));
+    assert_eq!((store.left(On::Enqueue), count(&client).await), (0, 2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_a_lost_answer_only_a_fully_keyed_batch_is_resent() {
     let (store, client) = rig();
-    store.fail([lost()]);
+    store.next(On::Enqueue, [Act::LoseAnswer]);
     let keyed = [("a", Greet(1)), ("b", Greet(2))];
     let answers = client.enqueue_all_keyed(keyed).retry_for(MINUTE).await.unwrap();
     assert!(answers.iter().all(|answer| answer.existing));
     assert_eq!(count(&client).await, 2);
 
-    store.fail([lost()]);
+    store.next(On::Enqueue, [Act::LoseAnswer]);
     let mut mixed = vec![Greet(3).new_task().unwrap(), Greet(4).new_task().unwrap()];
     mixed[0].key = Some(windlass::task::Key { text: "c".into(), ignore_conflict: false });
     let error = client.enqueue_all_raw(mixed).retry_for(MINUTE).await.unwrap_err();
@@ -86,21 +83,21 @@ async fn after_a_lost_answer_only_a_fully_keyed_batch_is_resent() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_is_the_answer_at_once() {
     let (store, client) = rig();
-    store.fail([Failing::Before(Error::Conflict("no".into())), away()]);
+    store.next(On::Enqueue, [Act::Fail(Error::Conflict("no".into())), away()]);
     let error = client.enqueue(Greet(1)).key("k").retry_for(MINUTE).await.unwrap_err();
     assert!(matches!(error, Error::Conflict(_)), "{error}");
-    assert_eq!(store.failures_left(), 1);
+    assert_eq!(store.left(On::Enqueue), 1);
 }
 
 #[tokio::test(start_paused = true)]
 async fn after_its_time_the_last_error_is_the_answer() {
     let (store, client) = rig();
-    store.fail((0..10_000).map(|_| away()));
+    store.next(On::Enqueue, (0..10_000).map(|_| away()));
     let started = Instant::now();
     let error = client.enqueue(Greet(1)).retry_for(Duration::from_secs(10)).await.unwrap_err();
     assert!(matches!(error, Error::Unavailable(_)), "{error}");
     // The clock is paused: it shows how long the client slept.
     let slept = started.elapsed();
     assert!(slept <= Duration::from_secs(10) && slept >= Duration::from_secs(8), "{slept:?}");
-    assert!((10..=30).contains(&(10_000 - store.failures_left())), "{} left", store.failures_left());
+    assert!((10..=30).contains(&(10_000 - store.left(On::Enqueue))), "{} left", store.left(On::Enqueue));
 }

@@ -16,7 +16,7 @@ use windlass::{
     inside::Home,
     worker::{Metrics, WorkerConfig},
 };
-use windlass_conformance::{Fault, Lying, MemoryStore};
+use windlass_conformance::{Fault, MemoryStore, Staged};
 use windlass_core::{
     Event, Rules, State, Store, TaskId, TaskRecord,
     store::{Filter, PAGE_MAX},
@@ -231,7 +231,7 @@ async fn serve(world: World, number: u64) -> turmoil::Result {
         http::Options { allowed_hosts: vec![format!("server-{number}")], ..http::Options::default() };
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, PORT));
     let store: Arc<dyn Store> = match world.broken {
-        Some(Broken::NoSelfFence) => Arc::new(Lying::new(world.store).lease_ttl(LEASE_TTL)),
+        Some(Broken::NoSelfFence) => Arc::new(Staged::new(world.store).lease_ttl(LEASE_TTL)),
         _ => world.store,
     };
     let door = http::Door::new(Operations::new(store), options, address);

@@ -2,8 +2,6 @@
 
 #![allow(dead_code, reason = "each test binary uses its part")]
 
-pub mod counting;
-
 use std::{sync::Arc, time::Duration};
 
 use windlass::{
@@ -11,7 +9,7 @@ use windlass::{
     store::{Demand, LeaseRef, NewWorker, Rules, SettleBatch, SettleItem, Settlement, SharedStore},
     time::{ManualClock, Timestamp},
 };
-use windlass_conformance::MemoryStore;
+use windlass_conformance::{MemoryStore, Staged};
 
 pub fn clock() -> Arc<ManualClock> {
     Arc::new(ManualClock::new(Timestamp::from_ms(1_763_000_000_000)))
@@ -19,6 +17,11 @@ pub fn clock() -> Arc<ManualClock> {
 
 pub fn memory() -> Arc<MemoryStore> {
     Arc::new(MemoryStore::new(clock(), Rules::default()))
+}
+
+/// A store whose enqueues the test can make fail, and that counts the queries for ends of tasks.
+pub fn staged() -> Arc<Staged> {
+    Arc::new(Staged::new(memory()))
 }
 
 /// Acts as a worker that takes one ready task and ends it in success.

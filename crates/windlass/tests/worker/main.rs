@@ -12,5 +12,6 @@ mod outcomes;
 mod registering;
 mod rig;
 mod schedules;
-mod staged;
 mod stopping;
+
+use windlass_conformance::staged;
