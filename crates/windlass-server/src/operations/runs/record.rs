@@ -138,3 +138,47 @@ impl Run {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass_core::{Error, State};
+
+    use super::*;
+
+    fn run() -> Run {
+        Run::new(RunRequest::default(), "anybody".into(), "a".into(), (5, false))
+    }
+
+    fn change(id: i64, result: Result<State, Error>) -> Changed {
+        Changed { id: TaskId::from_raw(id), result }
+    }
+
+    #[test]
+    fn a_stopped_record_gets_what_was_changed_meanwhile() {
+        let before = run();
+        let mut after = before.clone();
+        after.count(vec![
+            change(1, Ok(State::Ready)),
+            change(2, Err(Error::NotFound("task 2".into()))),
+            change(3, Ok(State::Ready)),
+        ]);
+        let mut stopped = Run { state: RunState::Stopped, ..before.clone() };
+        stopped.add_late(&before, &after);
+        assert_eq!((stopped.changed, stopped.refused, stopped.refusals.len()), (2, 1, 1));
+        assert_eq!((stopped.state, stopped.still()), (RunState::Stopped, StillRuns::No));
+    }
+
+    #[test]
+    fn only_the_first_refusals_are_kept() {
+        let mut run = run();
+        let refused = (1..=50).map(|id| change(id, Err(Error::NotFound("it".into()))));
+        run.count(refused.collect());
+        assert_eq!((run.refused, run.refusals.len()), (50, REFUSALS_MAX));
+    }
+
+    #[test]
+    fn the_text_of_a_record_is_read_as_it_was_written() {
+        let run = Run { after: Some(TaskId::from_raw(7)), worked_ms: 3, left: true, ..run() };
+        assert_eq!(serde_json::from_str::<Run>(&run.text()).unwrap(), run);
+    }
+}

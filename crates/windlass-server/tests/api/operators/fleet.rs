@@ -233,34 +233,3 @@ async fn a_run_leaves_out_tasks_that_came_after_its_start() {
     assert_eq!((seen.state, seen.changed), (RunState::Done, 3));
     assert_eq!(fleet.count(State::Dead).await, 2);
 }
-
-/// The server that has lost a run adds what it did to the record of the other one.
-#[tokio::test(start_paused = true)]
-async fn changes_of_a_step_that_was_stopped_meanwhile_are_in_the_report() {
-    let fleet = Fleet::new().await;
-    fleet.dead(2_000).await;
-    let server = fleet.server();
-    let request = RunRequest { action: RunAction::Remove, over_ms: Some(0), ..RunRequest::default() };
-    let filter = serde_json::from_str(r#"{"kind":"a"}"#).unwrap();
-    let run = server.operations.start_run(&Caller::Anybody, RunRequest { filter, ..request }).await.unwrap();
-    assert_eq!(run.matched, 2_000);
-    let _ = server.operations.stop_run(&Caller::Anybody, run.id).await;
-    fleet.pass(5).await;
-    let seen = server.operations.run(run.id).await.unwrap();
-    assert_eq!(2_000 - seen.changed, fleet.count_all_dead().await, "{seen:?}");
-}
-
-impl Fleet {
-    async fn count_all_dead(&self) -> u64 {
-        let filter = Filter { state: Some(State::Dead), ..Filter::default() };
-        let (mut after, mut n) = (None, 0);
-        loop {
-            let page = self.store.tasks(&filter, after, PAGE_MAX).await.unwrap();
-            n += page.tasks.len() as u64;
-            after = page.next;
-            if after.is_none() {
-                return n;
-            }
-        }
-    }
-}
