@@ -1,3 +1,11 @@
+CREATE TABLE call (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  at INTEGER NOT NULL,
+  who TEXT NOT NULL,
+  call TEXT NOT NULL,
+  about TEXT NOT NULL,
+  result TEXT NOT NULL
+) STRICT;
 CREATE TABLE figure (
   id INTEGER PRIMARY KEY CHECK (id = 1),
   last_id INTEGER NOT NULL,
@@ -78,6 +86,15 @@ CREATE TABLE receipt (
   answer TEXT,
   PRIMARY KEY (worker, settler_no)
 ) STRICT, WITHOUT ROWID;
+CREATE TABLE run (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  version INTEGER NOT NULL,
+  running INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  body TEXT NOT NULL
+) STRICT;
+CREATE INDEX run_running ON run (id) WHERE running = 1;
 CREATE TABLE schedule (
   name TEXT PRIMARY KEY,
   spec TEXT NOT NULL,

@@ -9,8 +9,8 @@ use clap::{
 
 use crate::{
     commands::{
-        access::{sessions, token},
-        completions, config, consume, doctor, enqueue, jobs, queues, schedules,
+        access::{activity, sessions, token},
+        completions, config, consume, doctor, enqueue, jobs, queues, runs, schedules,
         store::{backup, copy, migrate, restore},
         tasks, up, worker, workers, workflows,
     },
@@ -172,6 +172,11 @@ pub enum Command {
     /// Sessions of browsers: list and end them
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
+    /// Bulk runs: changes of many tasks, spread over a time; list, show and stop them
+    #[command(subcommand)]
+    Runs(runs::RunsCommand),
+    /// The last calls that changed something: who, what and when
+    Activity(activity::ActivityArgs),
     /// Check the store, the server and this machine
     Doctor(doctor::DoctorArgs),
     /// Bring the store's schema to this version

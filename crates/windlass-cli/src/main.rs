@@ -139,6 +139,8 @@ async fn client(session: &Session, command: Command) -> anyhow::Result<Exit> {
         Command::Workers(command) => commands::workers::run(session, &command).await,
         Command::Token(command) => commands::access::token::run(session, command).await,
         Command::Sessions(command) => commands::access::sessions::run(session, command).await,
+        Command::Runs(command) => commands::runs::run(session, command).await,
+        Command::Activity(args) => commands::access::activity::run(session, &args).await,
         Command::Doctor(args) => commands::doctor::run(session, &args).await,
         Command::Migrate(args) => commands::store::migrate::run(session, &args).await,
         Command::Backup(args) => commands::store::backup::run(session, &args).await,

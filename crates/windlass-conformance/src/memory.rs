@@ -1,6 +1,7 @@
 //! The model behind the traits of a store: an in-memory store for tests.
 
 mod gates;
+mod operators;
 mod tokens;
 
 use std::{
@@ -16,8 +17,8 @@ use async_trait::async_trait;
 use tokio::sync::{Notify, broadcast};
 use windlass_core::{
     ClaimAnswer, Claimed, Clock, Demand, Enqueued, Error, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask,
-    NewWorker, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId, TaskRecord,
-    Tokens, WorkerId, WorkerRecord, WorkerReport,
+    NewWorker, Operators, Result, Rules, Schedules, SettleBatch, Settled, Source, State, Store, TaskId,
+    TaskRecord, Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo},
     usage::{EnqueueMeter, ReadyLines, Usage},
@@ -339,6 +340,10 @@ impl Store for MemoryStore {
     }
 
     fn tokens(&self) -> &dyn Tokens {
+        self
+    }
+
+    fn operators(&self) -> &dyn Operators {
         self
     }
 

@@ -14,8 +14,8 @@ use async_trait::async_trait;
 use tokio::sync::Notify;
 use windlass_core::{
     ClaimAnswer, Demand, Enqueued, Error, Fire, Gates, Hint, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
-    Result, Rules, ScheduleRow, Schedules, SettleBatch, Settled, Source, Store, TaskId, TaskRecord, Tokens,
-    WorkerId, WorkerRecord, WorkerReport,
+    Operators, Result, Rules, ScheduleRow, Schedules, SettleBatch, Settled, Source, Store, TaskId,
+    TaskRecord, Tokens, WorkerId, WorkerRecord, WorkerReport,
     schedule::DueSchedules,
     source::{DutyReport, Reconciled, Renewed},
     store::{Changed, Filter, Finding, LaneRecord, Page, Redrive, Retention, SharedStore, StoreInfo},
@@ -344,6 +344,10 @@ impl Store for Staged {
 
     fn tokens(&self) -> &dyn Tokens {
         self.inner.tokens()
+    }
+
+    fn operators(&self) -> &dyn Operators {
+        self.inner.operators()
     }
 
     async fn audit(&self) -> Result<Vec<Finding>> {

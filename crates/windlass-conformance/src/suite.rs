@@ -447,6 +447,17 @@ cases! { ($)
         sessions_that_have_ended_are_removed,
         sessions_are_there_after_a_restart,
     }
+    operators {
+        a_run_is_found_as_it_was_started,
+        a_run_is_saved_only_in_the_version_that_was_read,
+        of_two_that_save_a_run_at_once_one_wins,
+        a_run_that_has_ended_stays_ended,
+        runs_at_work_are_bounded,
+        ended_runs_are_bounded_and_the_oldest_goes,
+        calls_are_listed_newest_first,
+        calls_are_bounded_and_the_oldest_go,
+        runs_and_calls_are_there_after_a_restart,
+    }
     why {
         a_plain_task_says_why_it_does_not_run,
         a_task_of_a_job_says_why_it_is_held,

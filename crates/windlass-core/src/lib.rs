@@ -25,7 +25,7 @@ pub mod why;
 pub mod worker;
 
 #[doc(inline)]
-pub use access::{session, token};
+pub use access::{operators, session, token};
 #[doc(hidden)]
 pub use store::transfer;
 pub use store::{depth, lanes, rules, usage};
@@ -39,6 +39,7 @@ pub use error::{Error, Result};
 pub use gate::{Gate, JobChange, JobRecord, JobState, OnFailure, WorkflowAction, WorkflowRecord};
 pub use id::{LaneId, TaskId, WorkerId};
 pub use name::Name;
+pub use operators::{CallRecord, NewCall, Operators, RunRow};
 pub use outcome::{Outcome, Output};
 pub use payload::{Encoding, Payload};
 pub use retry::RetryPolicy;

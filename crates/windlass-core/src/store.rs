@@ -19,6 +19,7 @@ use crate::{
     gate::{GateView, JobChange, JobRecord, WorkflowAction, WorkflowRecord},
     id::{TaskId, WorkerId},
     name::Name,
+    operators::{NoOperators, Operators},
     rules::Rules,
     schedule::{DueSchedules, Fire, ScheduleRow},
     session::{NoSessions, Sessions},
@@ -216,6 +217,12 @@ pub trait Store: Source {
     /// Its tokens of the API. A store behind a server leaves them to that server.
     fn tokens(&self) -> &dyn Tokens {
         &NoTokens
+    }
+
+    /// Bulk runs, and the last calls that changed something. A store that other processes reach through a
+    /// server keeps none.
+    fn operators(&self) -> &dyn Operators {
+        &NoOperators
     }
 
     /// Looks for tasks that break a promise. Counts everything: for operators and tests, not for a hot path.

@@ -41,6 +41,9 @@ statements! {
     AUDIT "upkeep" "audit" [INT8];
     AWAIT_TASKS "operate" "await" [INT8_ARRAY, INT8];
     BEGIN_EPOCH "leases" "begin_epoch" [INT8, INT8];
+    CALL_LIST "operators" "call_list" [INT8, INT8];
+    CALL_NOTE "operators" "call_note" [INT8_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY, TEXT_ARRAY];
+    CALL_TRIM "operators" "call_trim" [INT8];
     CANCEL_UNSTARTED "operate" "cancel_unstarted" [INT8_ARRAY, TEXT, INT8, BOOL, BOOL];
     TAKE "claim" "take" [INT8, INT8, INT8, INT4_ARRAY, INT4_ARRAY, INT4_ARRAY, INT8_ARRAY, INT4, INT8, INT4_ARRAY, BOOL];
     CLAIM_HAND_OVER "claim" "claim_hand_over" [INT8_ARRAY, INT8_ARRAY, INT8_ARRAY];
@@ -176,6 +179,11 @@ statements! {
         TEXT_ARRAY, TEXT_ARRAY
     ];
     RESUME_QUEUE "operate" "resume_queue" [TEXT, TEXT];
+    RUN_FIND "operators" "run_find" [INT8];
+    RUN_LIST "operators" "run_list" [INT8];
+    RUN_RUNNING "operators" "run_running" [];
+    RUN_SAVE "operators" "run_save" [INT8, INT8, BOOL, TEXT];
+    RUN_START "operators" "run_start" [TEXT, INT8, INT8];
     SCHEDULE_DUE "schedules" "schedule_due" [INT8];
     SCHEDULE_FIND "schedules" "schedule_find" [TEXT];
     SCHEDULE_LIST "schedules" "schedule_list" [];

@@ -15,8 +15,8 @@ use windlass_core::{
     worker::Registration,
 };
 use windlass_core::{
-    Fire, Gates, JobChange, JobRecord, ScheduleRow, Schedules, Tokens, WorkflowAction, WorkflowRecord,
-    gate::GateView, schedule::DueSchedules,
+    Fire, Gates, JobChange, JobRecord, Operators, ScheduleRow, Schedules, Tokens, WorkflowAction,
+    WorkflowRecord, gate::GateView, schedule::DueSchedules,
 };
 
 use crate::{
@@ -281,6 +281,10 @@ impl Store for PostgresStore {
     }
 
     fn tokens(&self) -> &dyn Tokens {
+        self
+    }
+
+    fn operators(&self) -> &dyn Operators {
         self
     }
 

@@ -9,6 +9,7 @@ pub(crate) mod lane_look;
 pub(crate) mod lanes;
 pub(crate) mod leader;
 pub(crate) mod migrate;
+pub(crate) mod operators;
 pub(crate) mod schedule;
 pub(crate) mod session;
 pub(crate) mod token;

@@ -163,10 +163,10 @@ const here = () => location.pathname.slice(prefix.length) + location.search;
 
 // ---- Calls of the API. ----
 
-function toast(text, bad) {
+function toast(text, bad, ...more) {
   const note = document.createElement("div");
   note.className = bad ? "toast bad" : "toast";
-  note.textContent = text;
+  note.append(text, ...more);
   $("toasts").append(note);
   setTimeout(() => note.remove(), bad ? 12000 : 5000);
 }
@@ -218,7 +218,8 @@ async function act(source, body) {
     const answer = await call(method, url, body);
     if (then) return location.assign(then);
     if (open && answer.id) return location.assign(open + answer.id);
-    toast(report(answer));
+    if (answer.action) toast(`Run ${answer.id} has started. `, false, element("a", "See its progress", { href: `${prefix}/runs` }));
+    else toast(report(answer));
     source.closest("details")?.removeAttribute("open");
   } catch (error) {
     toast(error.message, true);
@@ -230,16 +231,23 @@ async function press(button) {
   const body = JSON.parse(button.dataset.body ?? "{}");
   if (body.filter?.ids) body.filter.ids = picks().map((box) => box.dataset.pick);
   const fill = [];
+  let over = null;
   if (body.filter) {
-    // An action on many says first how many.
+    // An action on many says first how many, and names a few.
     try {
-      const { matched, more } = await call(button.dataset.call, button.dataset.url, { ...body, dry_run: true });
+      const { matched, more, sample } = await call(button.dataset.call, button.dataset.url, { ...body, dry_run: true });
       fill.push(element("p", `${more ? "At least " : ""}${matched} tasks match.`));
+      fill.push(...(sample ?? []).map(({ id, kind, queue, state }) => element("div", `${id} ${kind} (${queue}, ${state})`, { class: "mono small" })));
     } catch (error) {
       return toast(error.message, true);
     }
+    over = element("input", "", { type: "number", name: "over", min: "0", step: "any", value: "0" });
+    const label = element("label", "Spread over so many minutes; 0 for at once", { class: "spread" });
+    label.append(over);
+    fill.push(label);
   }
   if (button.dataset.ask && !await ask(button.dataset.ask, fill)) return;
+  if (over) body.over_ms = Math.max(0, Math.round(Number(over.value) * 60000)) || 0;
   button.disabled = true;
   try { await act(button, body); } finally { button.disabled = false; }
 }

@@ -12,16 +12,15 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use http::{HeaderMap, StatusCode, header};
+use http::{HeaderMap, header};
 use tokio::time::Instant;
-use tonic::Code;
 use tracing::info;
-use windlass_core::{
-    Name, Scope, Scopes, SessionRecord, TokenRecord, WorkerId, store::SharedStore, token::Bound,
-};
+use windlass_core::{Name, Scope, Scopes, SessionRecord, TokenRecord, store::SharedStore, token::Bound};
 
 use crate::api::{ErrorCode, ErrorDetail};
 
+mod activity;
+mod audit;
 pub mod calls;
 mod known;
 mod rate;
@@ -29,6 +28,9 @@ mod session;
 mod subject;
 pub mod token;
 
+pub(crate) use activity::Effect;
+pub use audit::{AUDIT, Answered, audit};
+pub(crate) use audit::{audit_foreign_worker, audit_session};
 pub use calls::{CALLS, Call, Mode, PAGES, Verdict, may};
 pub use known::REMEMBERED;
 pub(crate) use session::foreign_page;
@@ -210,6 +212,7 @@ pub struct Access {
     rates: Mutex<rate::Rates>,
     strangers: Mutex<rate::Bucket>,
     strange_sessions: Mutex<rate::Bucket>,
+    activity: activity::Queue,
 }
 
 impl Access {
@@ -224,6 +227,7 @@ impl Access {
             rates: Mutex::default(),
             strangers: Mutex::default(),
             strange_sessions: Mutex::default(),
+            activity: activity::Queue::default(),
         }
     }
 
@@ -359,77 +363,6 @@ impl fmt::Debug for Access {
     }
 }
 
-/// How a call was answered, with the status of its protocol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answered {
-    /// With an HTTP status.
-    Http(StatusCode),
-    /// With a gRPC status.
-    Grpc(Code),
-}
-
-impl Answered {
-    /// The status of a refusal for a missing right.
-    fn denied(call: &Call) -> Self {
-        if call.is_grpc() { Self::Grpc(Code::PermissionDenied) } else { Self::Http(StatusCode::FORBIDDEN) }
-    }
-
-    /// The outcome in one word, for the audit line.
-    fn outcome(self) -> &'static str {
-        match self {
-            Self::Http(status) if status.is_success() => "done",
-            Self::Grpc(Code::Ok) => "done",
-            Self::Http(StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN)
-            | Self::Grpc(Code::Unauthenticated | Code::PermissionDenied) => "denied",
-            Self::Http(status) if status.is_client_error() => "refused",
-            Self::Grpc(
-                Code::InvalidArgument
-                | Code::NotFound
-                | Code::AlreadyExists
-                | Code::FailedPrecondition
-                | Code::OutOfRange
-                | Code::ResourceExhausted
-                | Code::Unimplemented,
-            ) => "refused",
-            Self::Http(_) | Self::Grpc(_) => "failed",
-        }
-    }
-}
-
-/// Writes an audit line for a call that changes something for others: the caller, the call, its path and its
-/// outcome. Other calls are not audited.
-/// An HTTP path contains names and ids. A gRPC message contains them instead: `about` holds them, if the
-/// message was read. A body is never logged.
-pub fn audit(caller: &Caller, call: &Call, (path, about): (&str, &str), answered: Answered) {
-    if !call.destructive {
-        return;
-    }
-    let outcome = answered.outcome();
-    // A field of its own for gRPC: the numbers of gRPC statuses mean something else than those of HTTP.
-    match answered {
-        Answered::Http(status) => {
-            let status = status.as_u16();
-            info!(target: AUDIT, who = %caller, call = call.name, path, status, outcome, "audit");
-        }
-        Answered::Grpc(code) => {
-            info!(
-                target: AUDIT, who = %caller, call = call.name, path, about, grpc_status = ?code, outcome, "audit"
-            );
-        }
-    }
-}
-
-/// Writes an audit line for a browser that logged in or out.
-pub(crate) fn audit_session(caller: &Caller, call: &str, path: &str) {
-    info!(target: AUDIT, who = %caller, call, path, status = 200, outcome = "done", "audit");
-}
-
-/// Writes an audit line for a caller that named a worker which another caller registered. After a token is
-/// replaced, each of its workers causes one such line.
-pub(crate) fn audit_foreign_worker(caller: &Caller, worker: WorkerId) {
-    info!(target: AUDIT, who = %caller, call = "speak for a worker", about = %worker, outcome = "denied", "audit");
-}
-
 /// Refuses a task that the bound of the caller's token does not include.
 ///
 /// # Errors
@@ -453,9 +386,6 @@ pub(crate) fn out_of_bounds(caller: &Caller, what: &str) -> ErrorDetail {
         "`windlass token create --scope work` takes --queue and --kind more than once; without them a token is valid for all",
     )
 }
-
-/// The `tracing` target of audit lines. It is the same at every level.
-pub const AUDIT: &str = "windlass::audit";
 
 fn unauthorized(message: impl Into<String>) -> ErrorDetail {
     ErrorDetail::new(ErrorCode::Unauthorized, message).hint(

@@ -15,6 +15,11 @@
 //! | `POST /v1/tasks/{id}/cancel` | [`CancelRequest`] or nothing | [`ChangeResponse`] |
 //! | `POST /v1/tasks/{id}/retry` | [`RetryRequest`] or nothing | [`ChangeResponse`] |
 //! | `POST /v1/tasks/cancel`, `POST /v1/tasks/retry` | [`BulkRequest`] | [`BulkResponse`] |
+//! | `POST /v1/runs` | [`RunRequest`] | 201 [`RunView`]; 200 [`RunPreview`] of a dry run |
+//! | `GET /v1/runs` | | [`Runs`] |
+//! | `GET /v1/runs/{id}` | | [`RunView`] |
+//! | `POST /v1/runs/{id}/stop` | nothing | [`RunView`] |
+//! | `GET /v1/activity?after&limit` | | [`Activity`] |
 //! | `GET /v1/dead?FILTER` | | [`DeadGroups`] |
 //! | `GET /v1/queues` | | [`Queues`] |
 //! | `GET /v1/queues/{name}/why` | | [`QueueWhy`] |
@@ -58,6 +63,7 @@
 //!
 //! Every other answer is an [`ErrorBody`]. A POST or PUT with a body needs `content-type: application/json`.
 
+mod activity;
 mod change;
 mod consumer;
 mod enqueue;
@@ -65,6 +71,7 @@ mod error;
 mod fleet;
 mod health;
 mod job;
+mod run;
 mod schedule;
 mod session;
 mod task;
@@ -72,6 +79,7 @@ mod token;
 mod watch;
 mod workflow;
 
+pub use activity::{Activity, CallView};
 pub(crate) use change::FILTER_FIELDS;
 pub use change::{
     BULK_LIMIT_MAX, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, PurgeRequest, PurgeResponse,
@@ -90,6 +98,7 @@ pub use fleet::{
 };
 pub use health::{Check, HealthView};
 pub use job::{JobRemoval, JobRequest, JobView, Jobs};
+pub use run::{RunAction, RunPreview, RunRequest, RunSample, RunState, RunView, Runs};
 pub use schedule::{PassedTicks, ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use session::{LoggedOut, LoginRequest, SessionEnded, SessionView, Sessions};
 pub use task::{

@@ -42,7 +42,7 @@ mod watched;
 pub use crate::grpc::Affinity;
 pub(crate) use body::{PERMIT_BYTES, enqueue_max_bytes};
 pub(crate) use face::Face;
-pub(crate) use query::{ListQuery, NamesQuery, Param, TasksQuery, WorkflowsQuery, query};
+pub(crate) use query::{ListQuery, NamesQuery, PageQuery, Param, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
 /// Which routes a server answers.
@@ -196,9 +196,38 @@ pub async fn serve(
     }
     let (close, closing) = watch::channel(false);
     let listen = listener.local_addr()?;
-    let router = routes::router(&Server::new(operations, options.clone(), listen, closing));
-    connections::serve(listener, Arc::new(options), router, close, shutdown).await;
+    let server = Server::new(operations, options.clone(), listen, closing);
+    let router = routes::router(&server);
+    let served = connections::serve(listener, Arc::new(options), router, close, shutdown);
+    work_beside(&server, served).await;
     Ok(())
+}
+
+/// Works off bulk runs and writes the activity while connections are served.
+async fn work_beside(server: &Server, served: impl Future<Output = ()> + Send) {
+    let runs = async {
+        // Nothing is changed through a server that is read-only.
+        if server.mode() == rights::Mode::Whole {
+            server.operations.work_runs(server.closed()).await;
+        }
+    };
+    // A step that takes longer is given up: another server repeats it.
+    let too_late = async {
+        server.closed().await;
+        tokio::time::sleep(server.options.shutdown_max).await;
+    };
+    let runs = async {
+        tokio::select! {
+            () = runs => {}
+            () = too_late => {}
+        }
+    };
+    tokio::select! {
+        never = server.access.keep_activity() => match never {},
+        _ = async { tokio::join!(served, runs) } => {}
+    }
+    // The last calls were answered just now.
+    server.access.write_activity().await;
 }
 
 /// Serves only the monitor's routes, `/metrics`, `/healthz` and `/readyz`, under the same bounds.

@@ -23,7 +23,7 @@ use crate::{
     watch::Watch,
 };
 
-mod bulk;
+mod activity;
 mod change;
 mod dead;
 mod enqueue;
@@ -31,6 +31,7 @@ mod fleet;
 mod health;
 mod jobs;
 mod list;
+mod runs;
 mod schedules;
 mod sessions;
 mod tokens;
@@ -83,6 +84,7 @@ pub struct Operations {
     audited: Arc<fleet::LastAudit>,
     board: Arc<fleet::consumers::Board>,
     consumers_here: Option<ConsumerSource>,
+    runs: Arc<runs::Inbox>,
     version: Arc<str>,
 }
 
@@ -113,6 +115,7 @@ impl Operations {
             audited: Arc::default(),
             board: Arc::default(),
             consumers_here: None,
+            runs: Arc::default(),
             version: VERSION.into(),
         }
     }

@@ -11,6 +11,8 @@ macro_rules! statements {
 }
 
 statements! {
+    ADD_CALL = "operators/add_call";
+    ADD_RUN = "operators/add_run";
     ADD_SESSION = "tokens/add_session";
     ADD_TOKEN = "tokens/add_token";
     ADMIT = "gates/admit";
@@ -68,6 +70,7 @@ statements! {
     FIND_KEY = "enqueue/find_key";
     FIND_RECEIPT = "settle/find_receipt";
     FIND_REGISTRATION = "leases/find_registration";
+    FIND_RUN = "operators/find_run";
     FIND_SCHEDULE = "schedules/find_schedule";
     FIND_SESSION = "tokens/find_session";
     FIND_STEPS = "gates/find_steps";
@@ -93,9 +96,11 @@ statements! {
     LAST_READY_SEQ = "upkeep/last_ready_seq";
     LEAVE_LINE = "gates/leave_line";
     LINE_UP = "gates/line_up";
+    LIST_CALLS = "operators/list_calls";
     LIST_DEAD = "operate/list_dead";
     LIST_HISTORY = "operate/list_history";
     LIST_JOBS = "operate/list_jobs";
+    LIST_RUNS = "operators/list_runs";
     LIST_SCHEDULES = "schedules/list_schedules";
     LIST_SESSIONS = "tokens/list_sessions";
     LIST_TASK = "operate/list_task";
@@ -137,6 +142,8 @@ statements! {
     RESTORE_WORKER_IDS = "leases/restore_worker_ids";
     RESUME_QUEUE = "operate/resume_queue";
     RETIRE_LANE = "upkeep/retire_lane";
+    RUNNING_RUNS = "operators/running_runs";
+    SAVE_RUN = "operators/save_run";
     SEE_SESSION = "tokens/see_session";
     SETTLE_DEAD = "settle/settle_dead";
     SETTLE_READY = "settle/settle_ready";
@@ -145,6 +152,8 @@ statements! {
     SHOW_HISTORY = "operate/show_history";
     SHOW_TASK = "operate/show_task";
     STAND_ASIDE = "claim/stand_aside";
+    TRIM_CALLS = "operators/trim_calls";
+    TRIM_RUNS = "operators/trim_runs";
     TRIM_SESSIONS = "tokens/trim_sessions";
     UNSTARTED_HELD = "gates/unstarted_held";
     UNSTARTED_LATER = "gates/unstarted_later";

@@ -12,8 +12,8 @@ use async_trait::async_trait;
 use tokio::sync::oneshot;
 use windlass_core::{
     ClaimAnswer, Claimed, Demand, Enqueued, Error, Gates, Hints, Lane, LeaseRef, Name, NewTask, NewWorker,
-    Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord, Timestamp,
-    Tokens, WorkerId, WorkerRecord, WorkerReport,
+    Operators, Result, Rules, Schedules, SettleBatch, Settled, Source, Start, Store, TaskId, TaskRecord,
+    Timestamp, Tokens, WorkerId, WorkerRecord, WorkerReport,
     source::{DutyReport, Reconciled, Renewed},
     store::{
         Changed, Detail, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, Summaries,
@@ -432,12 +432,12 @@ impl Store for SqliteStore {
         self
     }
 
+    fn operators(&self) -> &dyn Operators {
+        self
+    }
+
     async fn audit(&self) -> Result<Vec<Finding>> {
-        let pending = |tx: &mut Tx<'_>| -> Step<audit::Pending> { Ok(audit::Pending::now(tx)) };
-        let before = self.write(Class::Client, Sync::Read, pending).await?;
-        let found = self.read(audit::audit).await?;
-        let after = self.write(Class::Client, Sync::Read, pending).await?;
-        Ok(audit::unexplained(found, &before.or(after)))
+        audit::explained(self).await
     }
 
     async fn info(&self) -> Result<StoreInfo> {

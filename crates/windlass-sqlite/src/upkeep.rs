@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod lanes;
 pub(crate) mod migrate;
+pub(crate) mod operators;
 pub(crate) mod retention;
 pub(crate) mod schedule;
 pub(crate) mod session;

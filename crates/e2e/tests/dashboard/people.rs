@@ -122,3 +122,31 @@ async fn with_the_keyboard_alone_a_dead_group_is_redriven() {
     rig.browser.shows("No task is dead").await.unwrap();
     rig.browser.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_dead_group_is_retried_over_a_time_and_stopped() {
+    let rig = Rig::empty().await;
+    // The worker may not send requests to this machine.
+    let task = || json!({"kind": "http", "payload": {"url": "http://127.0.0.1:9/"}, "max_attempts": 1});
+    for _ in 0..3 {
+        let id = rig.add(task()).await;
+        rig.ended(&id).await;
+    }
+    rig.open("/dead").await;
+    rig.browser.press("Retry…").await.unwrap();
+    rig.browser.shows("3 tasks match").await.unwrap();
+    rig.browser.shows("http (default, dead)").await.unwrap();
+    rig.browser.fill("input[name=over]", "600").await.unwrap();
+    rig.browser.press("Do it").await.unwrap();
+    rig.browser.press("See its progress").await.unwrap();
+    rig.browser.until("location.pathname === '/runs'").await.unwrap();
+    rig.browser.shows("1 of 3 changed").await.unwrap();
+    rig.browser.press("Stop").await.unwrap();
+    rig.browser.press("Do it").await.unwrap();
+    rig.browser.shows("stopped").await.unwrap();
+    // Who did it is on the page of access.
+    rig.open("/access").await;
+    rig.browser.shows("/v1/runs/1/stop").await.unwrap();
+    assert_eq!(rig.browser.console().await.unwrap(), Vec::<String>::new());
+    rig.browser.close().await.unwrap();
+}

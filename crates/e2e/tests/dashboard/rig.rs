@@ -5,13 +5,14 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 /// Every page with its name, as far as it needs no id.
-pub const PAGES: [(&str, &str); 16] = [
+pub const PAGES: [(&str, &str); 17] = [
     ("overview", "/"),
     ("queues", "/queues"),
     ("queue", "/queues/default"),
     ("tasks", "/tasks"),
     ("task-dead", "/tasks/{dead}"),
     ("dead", "/dead"),
+    ("runs", "/runs"),
     ("jobs", "/jobs"),
     ("job", "/jobs/api.example.com"),
     ("workflows", "/workflows"),
@@ -84,6 +85,7 @@ impl Rig {
         let report = json!({"process": "p1", "host": "worker-1", "pid": 4711, "version": "0.1.0", "consumers": consumers});
         rig.call("POST", "/v1/consumers", report).await;
         rig.call("POST", "/v1/queues/mail/pause", json!({})).await;
+        rig.call("POST", "/v1/runs", json!({"action": "cancel", "filter": {"kind": "none"}})).await;
         rig
     }
 

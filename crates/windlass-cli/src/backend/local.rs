@@ -1,6 +1,6 @@
 //! The store itself, when no server runs on it.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use async_trait::async_trait;
 use windlass_core::{Name, Payload, TaskId, WorkerId, WorkflowAction, store::SharedStore};
@@ -8,12 +8,12 @@ use windlass_server::{
     Operations,
     access::Caller,
     api::{
-        Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
-        DeadGroups, EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-        PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, ScheduleRemoved,
-        ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved,
-        TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView,
-        WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+        Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, DeadGroups,
+        EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs, PurgeRequest,
+        PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest, RunView, Runs,
+        ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter,
+        TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest,
+        WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
     },
 };
 
@@ -100,20 +100,41 @@ impl Backend for Local {
         self.operations.retry(id, request).await
     }
 
-    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.operations.bulk_cancel(request).await
-    }
-
-    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.operations.bulk_retry(request).await
-    }
-
     async fn remove(&self, id: TaskId) -> Answer<TaskRemoved> {
         self.operations.remove(id).await
     }
 
-    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.operations.bulk_remove(request).await
+    async fn preview_run(&self, request: RunRequest) -> Answer<RunPreview> {
+        self.operations.preview_run(request).await
+    }
+
+    async fn start_run(&self, request: RunRequest) -> Answer<RunView> {
+        self.operations.start_run(&Caller::Anybody, request).await
+    }
+
+    async fn run(&self, id: u64) -> Answer<RunView> {
+        self.operations.run(id).await
+    }
+
+    async fn runs(&self) -> Answer<Runs> {
+        self.operations.runs().await
+    }
+
+    async fn stop_run(&self, id: u64) -> Answer<RunView> {
+        self.operations.stop_run(&Caller::Anybody, id).await
+    }
+
+    fn works_runs(&self) -> bool {
+        true
+    }
+
+    async fn work_runs(&self) -> Infallible {
+        self.operations.work_runs(std::future::pending()).await;
+        std::future::pending().await
+    }
+
+    async fn activity(&self, after: Option<u64>, limit: u32) -> Answer<Activity> {
+        self.operations.activity(after, Some(limit)).await
     }
 
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {

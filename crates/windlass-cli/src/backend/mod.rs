@@ -8,17 +8,17 @@ pub mod local;
 pub mod remote;
 pub mod tls;
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use async_trait::async_trait;
 use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
-    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse, DeadGroups,
-    EnqueueRequest, EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs,
-    PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, ScheduleRemoved,
-    ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved,
-    TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView, WorkerRequest,
-    WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+    Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, DeadGroups, EnqueueRequest,
+    EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs, PurgeRequest,
+    PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest, RunView, Runs,
+    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage,
+    TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView,
+    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
@@ -52,14 +52,24 @@ pub trait Backend: Send + Sync {
     async fn cancel(&self, id: TaskId, request: CancelRequest) -> Answer<ChangeResponse>;
     /// Retries a dead task.
     async fn retry(&self, id: TaskId, request: RetryRequest) -> Answer<ChangeResponse>;
-    /// Cancels many tasks.
-    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
-    /// Retries many dead tasks.
-    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
     /// Removes a dead task.
     async fn remove(&self, id: TaskId) -> Answer<TaskRemoved>;
-    /// Removes many dead tasks.
-    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse>;
+    /// Says what a bulk run would change.
+    async fn preview_run(&self, request: RunRequest) -> Answer<RunPreview>;
+    /// Starts a bulk run.
+    async fn start_run(&self, request: RunRequest) -> Answer<RunView>;
+    /// One bulk run.
+    async fn run(&self, id: u64) -> Answer<RunView>;
+    /// The newest bulk runs.
+    async fn runs(&self) -> Answer<Runs>;
+    /// Stops a bulk run.
+    async fn stop_run(&self, id: u64) -> Answer<RunView>;
+    /// Whether this process works off bulk runs, because it is the server itself.
+    fn works_runs(&self) -> bool;
+    /// Works off bulk runs, if this process does that. Ends only by being dropped.
+    async fn work_runs(&self) -> Infallible;
+    /// The last calls that changed something.
+    async fn activity(&self, after: Option<u64>, limit: u32) -> Answer<Activity>;
     /// Dead tasks by error.
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups>;
     /// Every queue.

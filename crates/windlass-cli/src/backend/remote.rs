@@ -1,17 +1,17 @@
 //! The running server.
 
-use std::time::Duration;
+use std::{convert::Infallible, time::Duration};
 
 use async_trait::async_trait;
 use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
-    Audit, BatchRequest, BatchResponse, BulkRequest, BulkResponse, CancelRequest, ChangeResponse,
-    ConsumerReport, ConsumersReported, DeadGroups, EnqueueRequest, EnqueueResponse, HealthView, InfoView,
-    JobRemoval, JobRequest, JobView, Jobs, PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues,
-    RetryRequest, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions,
-    TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens,
-    WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView,
-    Workflows,
+    Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, ConsumerReport,
+    ConsumersReported, DeadGroups, EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval,
+    JobRequest, JobView, Jobs, PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest,
+    RunPreview, RunRequest, RunView, Runs, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
+    SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
+    TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
+    WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
@@ -123,20 +123,41 @@ impl Backend for Remote {
         self.client.post(&format!("/v1/tasks/{id}/retry"), &request).await
     }
 
-    async fn cancel_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.client.post("/v1/tasks/cancel", &request).await
-    }
-
-    async fn retry_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.client.post("/v1/tasks/retry", &request).await
-    }
-
     async fn remove(&self, id: TaskId) -> Answer<TaskRemoved> {
         self.client.delete(&format!("/v1/tasks/{id}")).await
     }
 
-    async fn remove_many(&self, request: BulkRequest) -> Answer<BulkResponse> {
-        self.client.post("/v1/tasks/remove", &request).await
+    async fn preview_run(&self, request: RunRequest) -> Answer<RunPreview> {
+        self.client.post("/v1/runs", &RunRequest { dry_run: true, ..request }).await
+    }
+
+    async fn start_run(&self, request: RunRequest) -> Answer<RunView> {
+        self.client.post("/v1/runs", &RunRequest { dry_run: false, ..request }).await
+    }
+
+    async fn run(&self, id: u64) -> Answer<RunView> {
+        self.client.get(&format!("/v1/runs/{id}"), Duration::ZERO).await
+    }
+
+    async fn runs(&self) -> Answer<Runs> {
+        self.client.get("/v1/runs", Duration::ZERO).await
+    }
+
+    async fn stop_run(&self, id: u64) -> Answer<RunView> {
+        self.client.post(&format!("/v1/runs/{id}/stop"), &serde_json::Map::new()).await
+    }
+
+    fn works_runs(&self) -> bool {
+        false
+    }
+
+    async fn work_runs(&self) -> Infallible {
+        std::future::pending().await
+    }
+
+    async fn activity(&self, after: Option<u64>, limit: u32) -> Answer<Activity> {
+        let query = query([("after", after.map(|id| id.to_string())), ("limit", Some(limit.to_string()))]);
+        self.client.get(&format!("/v1/activity{query}"), Duration::ZERO).await
     }
 
     async fn dead(&self, filter: &TaskFilter) -> Answer<DeadGroups> {

@@ -1,4 +1,6 @@
-//! The commands that say who has access: `windlass token` and `windlass sessions`.
+//! The commands that say who has access, and who used it: `windlass token`, `windlass sessions` and
+//! `windlass activity`.
 
+pub mod activity;
 pub mod sessions;
 pub mod token;

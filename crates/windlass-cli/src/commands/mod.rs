@@ -9,6 +9,7 @@ pub mod enqueue;
 pub mod health;
 pub mod jobs;
 pub mod queues;
+pub mod runs;
 pub mod schedules;
 pub mod store;
 pub mod tasks;

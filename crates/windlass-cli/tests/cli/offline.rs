@@ -17,6 +17,8 @@ fn every_command_has_a_help_text() {
         vec!["tasks", "cancel", "--help"],
         vec!["tasks", "retry", "--help"],
         vec!["tasks", "wait", "--help"],
+        vec!["runs", "--help"],
+        vec!["activity", "--help"],
         vec!["queues", "--help"],
         vec!["jobs", "--help"],
         vec!["jobs", "set", "--help"],

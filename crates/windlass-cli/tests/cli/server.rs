@@ -223,15 +223,36 @@ fn dead_tasks_are_grouped_by_error_and_retried_by_filter() {
     assert_eq!(dry.stdout, "3 tasks would be made ready again\n");
     // A test has no terminal, so the question cannot be answered.
     up.say(&["tasks", "retry", "--state", "dead"]).failed(2, &["Retry 3 tasks?", "--yes"]);
-    let said = up.say(&["tasks", "retry", "--state", "dead", "--over", "1h", "--yes"]).done();
+    let said = up.say(&["tasks", "retry", "--state", "dead", "--yes"]).done();
     assert_eq!(said.stdout, "3 tasks made ready again\n");
-    let scheduled = || {
-        let page = up.say(&["tasks", "ls", "--state", "scheduled", "--json"]).done().json();
-        page["tasks"].as_array().unwrap().len()
-    };
-    assert!((0..1_000).any(|_| scheduled() == 2), "the first of the three starts at once");
+    up.say(&["enqueue", "echo", "--in", "1h", "--count", "2"]).done();
     let said = up.say(&["tasks", "cancel", "--state", "scheduled", "--yes"]).done();
     assert_eq!(said.stdout, "2 tasks cancelled or asked to end\n");
+}
+
+#[test]
+fn a_bulk_run_is_started_shown_and_stopped() {
+    let up = Running::up(&[]);
+    assert!(up.say(&["runs", "ls"]).done().stderr.contains("no bulk runs"));
+    up.say(&["enqueue", "echo", "--in", "1h", "--count", "3"]).done();
+    let command = ["tasks", "cancel", "--state", "scheduled", "--over", "10h", "--yes", "--detach"];
+    assert_eq!(up.say(&command).done().stdout, "run 1 started\n");
+    let run = || up.say(&["runs", "show", "1", "--json"]).done().json();
+    assert!((0..1_000).any(|_| run()["changed"] == 1), "the first of the three comes at once: {}", run());
+    let shown = up.say(&["runs", "show", "1"]).done().stdout;
+    assert!(shown.contains("1 of 3") && shown.contains("over        10 h"), "{shown}");
+    assert_eq!(up.say(&["runs", "stop", "1"]).done().stdout, "run 1 stopped: 1 of 3 changed\n");
+    up.say(&["runs", "stop", "1"]).failed(4, &["run 1 has ended: stopped"]);
+    up.say(&["runs", "show", "2"]).failed(3, &["run 2 not found", "windlass runs ls"]);
+    let runs = up.say(&["runs", "ls", "--json"]).done().json();
+    assert_eq!((&runs["runs"][0]["state"], &runs["runs"][0]["by"]), (&"stopped".into(), &"anybody".into()));
+    let page = up.say(&["tasks", "ls", "--state", "scheduled", "--json"]).done().json();
+    assert_eq!(page["tasks"].as_array().unwrap().len(), 2, "the rest is as it was");
+    let calls = up.say(&["activity", "--json"]).done().json();
+    let about: Vec<_> = calls["calls"].as_array().unwrap().iter().map(|call| &call["about"]).collect();
+    assert_eq!(about, ["/v1/runs/1/stop", "/v1/runs/1"], "{calls}");
+    up.say(&["tasks", "cancel", "--over", "1h", page["tasks"][0]["id"].as_str().unwrap()])
+        .failed(2, &["--over"]);
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn a_wish_for_quiet_or_json_keeps_the_data_clean() {
 
 /// Commands that change something, with their arguments, in an order in which each can run. No server
 /// runs on the store.
-const CHANGES: [&[&str]; 28] = [
+const CHANGES: [&[&str]; 29] = [
     &["enqueue", "echo", "--job", "j", "--workflow", "w"],
     &["tasks", "cancel", "--state", "scheduled", "--yes"],
     &["tasks", "retry", "--state", "dead", "--yes"],
@@ -126,6 +126,7 @@ const CHANGES: [&[&str]; 28] = [
     &["token", "create", "--scope", "read", "--name", "t"],
     &["token", "revoke", "t"],
     &["sessions", "end", "x"],
+    &["runs", "stop", "1"],
     // These work on files, and print which.
     &["migrate"],
     &["backup", "copy.db"],
@@ -134,7 +135,7 @@ const CHANGES: [&[&str]; 28] = [
 ];
 
 /// Commands that only read, and services that print their store on the first screen.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 27] = [
     "up",
     "worker",
     "consume",
@@ -160,6 +161,9 @@ const OTHERS: [&str; 24] = [
     "workers ls",
     "token ls",
     "sessions ls",
+    "runs ls",
+    "runs show",
+    "activity",
 ];
 
 /// The commands that a help text lists.

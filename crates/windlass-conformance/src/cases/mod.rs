@@ -22,4 +22,4 @@ pub use gates::{delay, gate_audit, gate_fleet, job_states, jobs, lanes_alive, wo
 pub use leases::{expiry, forgotten, lease, reconcile, unclaim};
 pub use operate::{cancel, filter, inspect, pause, redrive, remove, why};
 pub use settle::{fence, misnamed, receipts};
-pub use upkeep::{audit, due, lanes, retention, schedules, sessions, tokens};
+pub use upkeep::{audit, due, lanes, operators, retention, schedules, sessions, tokens};

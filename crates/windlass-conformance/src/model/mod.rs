@@ -24,7 +24,7 @@ use windlass_core::{
 
 use self::{
     gates::{Touched, job::Job, workflow::Workflow},
-    upkeep::{lanes::Unused, session::Session},
+    upkeep::{lanes::Unused, operators::Operated, session::Session},
 };
 use crate::fault::Fault;
 
@@ -59,6 +59,7 @@ pub struct Model {
     schedules: BTreeMap<Name, ScheduleRow>,
     tokens: BTreeMap<Name, TokenRecord>,
     sessions: Vec<Session>,
+    operated: Operated,
     touched: Touched,
     moves: BTreeMap<(State, Event), u64>,
 }
@@ -133,6 +134,7 @@ impl Model {
             schedules: BTreeMap::new(),
             tokens: BTreeMap::new(),
             sessions: Vec::new(),
+            operated: Operated::default(),
             touched: Touched::default(),
             moves: BTreeMap::new(),
         }

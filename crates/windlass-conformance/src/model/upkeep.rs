@@ -2,6 +2,7 @@
 
 mod audit;
 pub(super) mod lanes;
+pub(super) mod operators;
 mod retain;
 mod schedule;
 pub(super) mod session;

@@ -136,6 +136,12 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         locks: "nothing that exists: it makes a new table only",
         sql: include_str!("../../sql/migrations/0019_session.sql"),
     },
+    Migration {
+        version: 20,
+        oldest_writer: 1,
+        locks: "nothing that exists: it makes new tables only",
+        sql: include_str!("../../sql/migrations/0020_operators.sql"),
+    },
 ];
 
 /// The versions that a schema records.

@@ -77,9 +77,11 @@ calls! {
         "GET /metrics",
         "GET /v1/tasks", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/why", "GET /v1/tasks/{id}/wait",
         "POST /v1/tasks/wait",
-        "GET /v1/dead", "GET /v1/queues", "GET /v1/queues/{name}/why", "GET /v1/jobs", "GET /v1/jobs/{name}",
-        "GET /v1/workflows", "GET /v1/workflows/{name}", "GET /v1/workflows/{name}/steps", "GET /v1/schedules", "GET /v1/schedules/{name}",
+        "GET /v1/dead", "GET /v1/queues", "GET /v1/queues/{name}/why", "GET /v1/jobs",
+        "GET /v1/jobs/{name}", "GET /v1/workflows", "GET /v1/workflows/{name}",
+        "GET /v1/workflows/{name}/steps", "GET /v1/schedules", "GET /v1/schedules/{name}",
         "GET /v1/workers", "GET /v1/consumers", "GET /v1/info", "GET /v1/overview", "GET /v1/audit",
+        "GET /v1/runs", "GET /v1/runs/{id}",
         "GET /v1/snapshot", "GET /v1/events", "GET /v1/series",
         "windlass.v1.Tasks/GetTask", "windlass.v1.Tasks/ListTasks", "windlass.v1.Tasks/WaitTasks",
         "windlass.v1.Tasks/FindKey",
@@ -111,6 +113,7 @@ calls! {
         "POST /v1/tasks/{id}/cancel", "POST /v1/tasks/{id}/retry",
         "POST /v1/tasks/cancel", "POST /v1/tasks/retry",
         "DELETE /v1/tasks/{id}", "POST /v1/tasks/remove",
+        "POST /v1/runs", "POST /v1/runs/{id}/stop",
         "POST /v1/queues/{name}/pause", "POST /v1/queues/{name}/resume", "POST /v1/queues/{name}/purge",
         "PUT /v1/jobs/{name}", "DELETE /v1/jobs/{name}",
         "POST /v1/workflows/{name}/retry", "POST /v1/workflows/{name}/skip",
@@ -126,9 +129,9 @@ calls! {
         "windlass.v1.Control/ChangeWorkflow",
         "windlass.v1.Store/PutSchedule", "windlass.v1.Store/RemoveSchedule",
     }
-    // Only an administrator may see who may do what.
+    // Only an administrator may see who may do what, and who did what.
     Some(Scope::Admin), false => {
-        "GET /v1/tokens",
+        "GET /v1/tokens", "GET /v1/activity",
     }
 }
 
@@ -144,8 +147,9 @@ pages! {
     None => { "GET /login", "GET /assets/{file}", }
     Some(Scope::Read) => {
         "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead",
-        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules", "GET /schedules/{name}",
-        "GET /workers", "GET /consumers", "GET /access", "GET /store",
+        "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules",
+        "GET /schedules/{name}", "GET /workers", "GET /consumers", "GET /access", "GET /store",
+        "GET /runs",
     }
 }
 

@@ -18,6 +18,7 @@ mod dead;
 mod jobs;
 mod overview;
 mod queues;
+mod runs;
 mod schedules;
 mod store;
 mod task;
@@ -34,6 +35,7 @@ pub(crate) enum Page {
     Tasks,
     Task,
     Dead,
+    Runs,
     Jobs,
     Job,
     Workflows,
@@ -47,13 +49,14 @@ pub(crate) enum Page {
 }
 
 /// Every page.
-pub(crate) const PAGES: [Page; 16] = [
+pub(crate) const PAGES: [Page; 17] = [
     Page::Overview,
     Page::Queues,
     Page::Queue,
     Page::Tasks,
     Page::Task,
     Page::Dead,
+    Page::Runs,
     Page::Jobs,
     Page::Job,
     Page::Workflows,
@@ -68,11 +71,12 @@ pub(crate) const PAGES: [Page; 16] = [
 
 impl Page {
     /// The pages of the menu, in its order.
-    pub(super) const MENU: [Self; 11] = [
+    pub(super) const MENU: [Self; 12] = [
         Self::Overview,
         Self::Queues,
         Self::Tasks,
         Self::Dead,
+        Self::Runs,
         Self::Jobs,
         Self::Workflows,
         Self::Schedules,
@@ -91,6 +95,7 @@ impl Page {
             Self::Tasks => "/tasks",
             Self::Task => "/tasks/{id}",
             Self::Dead => "/dead",
+            Self::Runs => "/runs",
             Self::Jobs => "/jobs",
             Self::Job => "/jobs/{name}",
             Self::Workflows => "/workflows",
@@ -110,6 +115,7 @@ impl Page {
             Self::Queues | Self::Queue => "Queues",
             Self::Tasks | Self::Task => "Tasks",
             Self::Dead => "Dead",
+            Self::Runs => "Bulk runs",
             Self::Jobs | Self::Job => "Jobs",
             Self::Workflows | Self::Workflow => "Workflows",
             Self::Schedules | Self::Schedule => "Schedules",
@@ -140,6 +146,7 @@ impl Page {
             Self::Tasks => tasks::tasks(ask).await,
             Self::Task => task::task(ask).await,
             Self::Dead => dead::dead(ask).await,
+            Self::Runs => runs::runs(ask).await,
             Self::Jobs => jobs::jobs(ask).await,
             Self::Job => jobs::job(ask).await,
             Self::Workflows => workflows::workflows(ask).await,

@@ -16,7 +16,7 @@ use super::{
     face::{self, Face},
 };
 use crate::{
-    access::{self, Access, Answered, Call, Caller, Certificate, Shown, Site, Subject},
+    access::{self, Access, Answered, Call, Caller, Certificate, Effect, Shown, Site, Subject},
     api::{ErrorCode, ErrorDetail},
     dashboard, grpc,
 };
@@ -58,7 +58,7 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
         && let Err(error) = check_page(&request)
     {
         let response = error.into_response();
-        access::audit(&caller, call, (request.uri().path(), ""), Answered::Http(response.status()));
+        rights.note(&caller, call, (request.uri().path(), ""), Answered::Http(response.status()), None);
         return response;
     }
     let path = if call.destructive { request.uri().path().to_owned() } else { String::new() };
@@ -69,7 +69,8 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
     let caller = Arc::new(caller);
     request.extensions_mut().insert(Arc::clone(&caller));
     let response = next.run(request).await;
-    access::audit(&caller, call, (&path, subject.get()), answered(call, &response));
+    let effect = response.extensions().get::<Effect>();
+    rights.note(&caller, call, (&path, subject.get()), answered(call, &response), effect);
     response
 }
 
@@ -175,6 +176,7 @@ mod tests {
     fn routes() -> Vec<(String, Vec<&'static str>)> {
         let sources = concat!(
             include_str!("routes.rs"),
+            include_str!("routes/operators.rs"),
             include_str!("routes/schedules.rs"),
             include_str!("routes/sessions.rs"),
             include_str!("routes/tokens.rs"),

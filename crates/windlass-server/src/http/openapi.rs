@@ -104,7 +104,11 @@ fn is_needed(body: &str) -> bool {
 
 fn parameters(operation: &Operation, route: &str) -> Vec<Value> {
     let in_path = route.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}')).map(|name| {
-        let kind = if route.starts_with("/v1/tasks/") { "TaskId" } else { "Name" };
+        let kind = match route {
+            route if route.starts_with("/v1/tasks/") => "TaskId",
+            route if route.starts_with("/v1/runs/") => "uint",
+            _ => "Name",
+        };
         json!({"name": name, "in": "path", "required": true, "schema": schema(kind)})
     });
     let in_query = operation

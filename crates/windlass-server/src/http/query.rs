@@ -90,17 +90,21 @@ impl NamesQuery {
     }
 }
 
-/// `?after&limit` of lists of tasks.
+/// `?after&limit` of lists whose places are ids or numbers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct TasksQuery {
+pub(crate) struct PageQuery {
     after: Option<String>,
     limit: Option<String>,
 }
 
-impl TasksQuery {
-    pub(crate) fn after(&self) -> Result<Option<TaskId>, ErrorDetail> {
+impl PageQuery {
+    pub(crate) fn after_task(&self) -> Result<Option<TaskId>, ErrorDetail> {
         parsed("after", self.after.as_ref())
+    }
+
+    pub(crate) fn after_number(&self) -> Result<Option<u64>, ErrorDetail> {
+        number("after", self.after.as_ref())
     }
 
     pub(crate) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {

@@ -11,7 +11,7 @@ use axum::{
     routing::{get, post, put},
 };
 use http::{HeaderMap, StatusCode, Uri};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use windlass::telemetry::CONTENT_TYPE;
 use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
@@ -23,18 +23,22 @@ use super::{
     face::Face,
     guard::guard,
     openapi::openapi,
-    query::{Id, ListQuery, NamesQuery, NowQuery, Param, TasksQuery, WaitQuery, WorkflowsQuery, query},
+    query::{Id, ListQuery, NamesQuery, NowQuery, PageQuery, Param, WaitQuery, WorkflowsQuery, query},
     watched,
 };
 use crate::{
-    access::Access,
-    api::{BatchRequest, Detail, EnqueueRequest, ErrorCode, ErrorDetail, WaitResponse},
+    access::{Access, Effect},
+    api::{
+        BatchRequest, BulkResponse, Detail, EnqueueRequest, ErrorCode, ErrorDetail, PurgeRequest,
+        WaitResponse,
+    },
     dashboard, grpc,
     json::{BatchShape, parse},
     operations::{Result, Vitals},
 };
 
 mod consumers;
+mod operators;
 mod schedules;
 mod sessions;
 mod tokens;
@@ -96,6 +100,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/skip", post(skip_workflow))
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(consumers::router())
+        .merge(operators::router())
         .merge(schedules::router())
         .merge(sessions::router())
         .merge(tokens::router())
@@ -199,17 +204,30 @@ async fn retry(State(server): Shared, Id(id): Id, request: Request) -> Result<Re
 
 async fn bulk_cancel(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_cancel(request).await?))
+    Ok(bulk(&server.operations.bulk_cancel(request).await?))
 }
 
 async fn bulk_retry(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_retry(request).await?))
+    Ok(bulk(&server.operations.bulk_retry(request).await?))
 }
 
 async fn bulk_remove(State(server): Shared, request: Request) -> Result<Response> {
     let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.bulk_remove(request).await?))
+    Ok(bulk(&server.operations.bulk_remove(request).await?))
+}
+
+fn bulk(answer: &BulkResponse) -> Response {
+    changed(answer, answer.dry_run)
+}
+
+/// The answer to a change that may have been a dry run.
+fn changed(answer: &impl Serialize, was_dry_run: bool) -> Response {
+    let mut response = ok(answer);
+    if was_dry_run {
+        response.extensions_mut().insert(Effect::Nothing);
+    }
+    response
 }
 
 async fn remove(State(server): Shared, Id(id): Id, request: Request) -> Result<Response> {
@@ -249,8 +267,9 @@ async fn resume(State(server): Shared, Param(queue): Param, request: Request) ->
 }
 
 async fn purge(State(server): Shared, Param(queue): Param, request: Request) -> Result<Response> {
-    let request = body::small(&server, request).await?;
-    Ok(ok(&server.operations.purge(&queue, request).await?))
+    let request: PurgeRequest = body::small(&server, request).await?;
+    let is_dry_run = request.dry_run;
+    Ok(changed(&server.operations.purge(&queue, request).await?, is_dry_run))
 }
 
 async fn jobs(State(server): Shared, uri: Uri) -> Result<Response> {
@@ -295,8 +314,8 @@ async fn workflow(State(server): Shared, Param(workflow): Param) -> Result<Respo
 }
 
 async fn workflow_steps(State(server): Shared, Param(workflow): Param, uri: Uri) -> Result<Response> {
-    let query: TasksQuery = query(&uri)?;
-    Ok(ok(&server.operations.workflow_steps(&workflow, query.after()?, query.limit()?).await?))
+    let query: PageQuery = query(&uri)?;
+    Ok(ok(&server.operations.workflow_steps(&workflow, query.after_task()?, query.limit()?).await?))
 }
 
 async fn retry_workflow(State(server): Shared, Param(name): Param, request: Request) -> Result<Response> {

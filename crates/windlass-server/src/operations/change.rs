@@ -1,5 +1,7 @@
 //! Cancel, retry and removal of one task; pause, resume and purge of a queue.
 
+pub(super) mod bulk;
+
 use std::time::Duration;
 
 use windlass::inside;

@@ -27,6 +27,7 @@ mod names;
 mod names_grpc;
 mod openapi;
 mod operate;
+mod operators;
 mod public;
 mod queue_why;
 mod ready;

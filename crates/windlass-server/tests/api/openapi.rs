@@ -143,6 +143,7 @@ async fn every_operation_answers_what_the_document_says() {
     let worker = tour.api.worker(&["a"]).await;
     look_at_tasks(&mut tour, &worker).await;
     change_tasks(&mut tour, &worker).await;
+    use_runs(&mut tour, &worker).await;
     use_gates(&mut tour, &worker).await;
     use_schedules_and_tokens(&mut tour).await;
     let consumer = json!({
@@ -171,6 +172,7 @@ async fn every_operation_answers_what_the_document_says() {
         "GET /v1/snapshot",
         "GET /v1/events",
         "GET /v1/series",
+        "GET /v1/activity",
     ] {
         tour.call(call, "", "", None).await;
     }
@@ -265,6 +267,26 @@ async fn change_tasks(tour: &mut Tour, worker: &crate::harness::Hand) {
     tour.call("POST /v1/queues/{name}/resume", "%20", "", None).await;
     tour.call("POST /v1/queues/{name}/purge", "q", "", Some(json!({"dry_run": true, "reason": "r"}))).await;
     tour.call("POST /v1/queues/{name}/purge", "none", "", None).await;
+}
+
+async fn use_runs(tour: &mut Tour, worker: &crate::harness::Hand) {
+    tour.api.dead(worker, "a", "boom 20").await;
+    let run = |dry_run: bool| json!({"action": "retry", "filter": {"kind": "a"}, "over_ms": 60_000, "dry_run": dry_run});
+    tour.call("POST /v1/runs", "", "", Some(run(true))).await;
+    tour.call("POST /v1/runs", "", "", Some(json!({"action": "remove"}))).await;
+    let cancel = json!({"action": "cancel", "filter": {"kind": "none"}, "reason": "r"});
+    tour.call("POST /v1/runs", "", "", Some(cancel)).await;
+    for _ in 0..2 {
+        tour.api.dead(worker, "a", "boom 21").await;
+    }
+    let id = tour.call("POST /v1/runs", "", "", Some(run(false))).await["id"].to_string();
+    tour.call("GET /v1/runs", "", "", None).await;
+    for call in ["GET /v1/runs/{id}", "POST /v1/runs/{id}/stop"] {
+        tour.call(call, &id, "", None).await;
+        tour.call(call, "99", "", None).await;
+        tour.call(call, "x", "", None).await;
+    }
+    tour.call("GET /v1/activity", "", "?limit=1", None).await;
 }
 
 async fn use_gates(tour: &mut Tour, worker: &crate::harness::Hand) {

@@ -6,9 +6,14 @@ use rusqlite::{Connection, Row};
 use windlass_core::{Name, Result, TaskId, store::Finding};
 
 use crate::{
-    connection::{reader::read_error, tx::Tx},
+    connection::{
+        call::{Class, Sync},
+        reader::read_error,
+        tx::{Step, Tx},
+    },
     gates::job::optional_name,
     sql,
+    store::SqliteStore,
 };
 
 /// Most findings: more would tell nothing new.
@@ -49,13 +54,22 @@ pub(crate) struct Found {
     workflow: Option<Name>,
 }
 
+/// Everything that looks wrong, and that no pending turn explains.
+pub(crate) async fn explained(store: &SqliteStore) -> Result<Vec<Finding>> {
+    let pending = |tx: &mut Tx<'_>| -> Step<Pending> { Ok(Pending::now(tx)) };
+    let before = store.write(Class::Client, Sync::Read, pending).await?;
+    let found = store.read(audit).await?;
+    let after = store.write(Class::Client, Sync::Read, pending).await?;
+    Ok(unexplained(found, &before.or(after)))
+}
+
 /// The findings that no pending turn explains.
-pub(crate) fn unexplained(found: Vec<Found>, pending: &Pending) -> Vec<Finding> {
+fn unexplained(found: Vec<Found>, pending: &Pending) -> Vec<Finding> {
     found.into_iter().filter(|found| !pending.explains(found)).map(|found| found.finding).collect()
 }
 
 /// Everything that looks wrong in the file.
-pub(crate) fn audit(conn: &Connection) -> Result<Vec<Found>> {
+fn audit(conn: &Connection) -> Result<Vec<Found>> {
     let find = || -> rusqlite::Result<Vec<Found>> {
         let mut tasks = conn.prepare(sql::AUDIT)?;
         let tasks = tasks.query_map([FINDINGS_MAX], |row| {

@@ -37,6 +37,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
         sql: include_str!("../../sql/migrations/0011_worker_counts.sql"),
     },
     Migration { version: 12, oldest_writer: 1, sql: include_str!("../../sql/migrations/0012_session.sql") },
+    Migration { version: 13, oldest_writer: 1, sql: include_str!("../../sql/migrations/0013_operators.sql") },
 ];
 
 /// The version that a file records.

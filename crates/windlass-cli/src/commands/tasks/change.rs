@@ -4,22 +4,21 @@
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
 use windlass_core::TaskId;
 use windlass_server::api::{
-    BulkRequest, BulkResponse, CancelRequest, ChangeResponse, RetryRequest, TaskFilter,
+    CancelRequest, ChangeResponse, RetryRequest, RunAction, RunPreview, RunRequest, TaskFilter,
 };
 
-use super::filter::{FLAGS, FilterArgs};
+use super::{
+    super::runs,
+    filter::{FLAGS, FilterArgs},
+};
 use crate::{
     backend::{Answer, Backend},
     failure::{Exit, Failure},
     output::{Output, text},
     session::Session,
 };
-
-/// Most calls of one bulk command. Each call changes up to a hundred thousand tasks.
-const CALLS_MAX: usize = 1_000;
 
 /// How the user confirms a bulk change.
 #[derive(Debug, Clone, Copy, Args)]
@@ -30,6 +29,13 @@ pub struct BulkArgs {
     /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
+    /// Spread the changes evenly over this time, so that a service that has just recovered is not
+    /// overloaded
+    #[arg(long, value_name = "DURATION", value_parser = crate::duration::parse)]
+    over: Option<Duration>,
+    /// Do not wait for the end; `windlass runs` shows the progress
+    #[arg(long)]
+    detach: bool,
 }
 
 /// Arguments of `tasks cancel`.
@@ -57,10 +63,6 @@ pub struct RetryArgs {
     filter: FilterArgs,
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Spread the starts evenly over this time, so that a service that has just recovered is not
-    /// overloaded
-    #[arg(long, value_name = "DURATION", value_parser = crate::duration::parse)]
-    over: Option<Duration>,
 }
 
 /// Arguments of `tasks rm`.
@@ -75,48 +77,16 @@ pub struct RemoveArgs {
     bulk: BulkArgs,
 }
 
-/// What a bulk command does, and the words for it.
-#[derive(Debug, Clone, Copy)]
-enum Verb {
-    Cancel,
-    Retry,
-    Remove,
-}
-
-impl Verb {
-    fn ask(self) -> &'static str {
-        match self {
-            Self::Cancel => "Cancel",
-            Self::Retry => "Retry",
-            Self::Remove => "Remove for good",
-        }
-    }
-
-    fn done(self) -> &'static str {
-        match self {
-            Self::Cancel => "cancelled or asked to end",
-            Self::Retry => "made ready again",
-            Self::Remove => "removed",
-        }
-    }
-
-    async fn call(self, backend: &dyn Backend, request: BulkRequest) -> Answer<BulkResponse> {
-        match self {
-            Self::Cancel => backend.cancel_many(request).await,
-            Self::Retry => backend.retry_many(request).await,
-            Self::Remove => backend.remove_many(request).await,
-        }
-    }
-}
-
 /// Runs `cancel`.
 pub async fn cancel(session: &Session, args: CancelArgs) -> anyhow::Result<Exit> {
     let filter = TaskFilter::from(args.filter);
     check_choice(&args.ids, &filter)?;
+    check_over(&args.ids, args.bulk)?;
     let backend = backend(session, args.bulk).await?;
     if args.ids.is_empty() {
-        let request = BulkRequest { filter, reason: args.reason, ..BulkRequest::default() };
-        return bulk(session, &*backend, Verb::Cancel, request, args.bulk).await;
+        let action = RunAction::Cancel;
+        let request = RunRequest { action, filter, reason: args.reason, ..RunRequest::default() };
+        return bulk(session, &*backend, request, args.bulk).await;
     }
     let mut changes = Changes::new(session);
     for id in args.ids {
@@ -131,13 +101,13 @@ pub async fn retry(session: &Session, args: RetryArgs) -> anyhow::Result<Exit> {
     let filter = TaskFilter::from(args.filter);
     check_choice(&args.ids, &filter)?;
     let backend = backend(session, args.bulk).await?;
-    let over_ms = args.over.map(|over| over.as_millis() as u64);
     if args.ids.is_empty() {
-        let request = BulkRequest { filter, over_ms, ..BulkRequest::default() };
-        return bulk(session, &*backend, Verb::Retry, request, args.bulk).await;
+        let request = RunRequest { action: RunAction::Retry, filter, ..RunRequest::default() };
+        return bulk(session, &*backend, request, args.bulk).await;
     }
     let mut changes = Changes::new(session);
     let total = args.ids.len() as u64;
+    let over_ms = args.bulk.over.map(|over| over.as_millis() as u64);
     for (place, id) in args.ids.into_iter().enumerate() {
         let delay_ms = over_ms.map(|over| over * place as u64 / total);
         changes.add(id, backend.retry(id, RetryRequest { delay_ms }).await, changed)?;
@@ -155,10 +125,11 @@ async fn backend(session: &Session, args: BulkArgs) -> anyhow::Result<Box<dyn Ba
 pub async fn remove(session: &Session, args: RemoveArgs) -> anyhow::Result<Exit> {
     let filter = TaskFilter::from(args.filter);
     check_choice(&args.ids, &filter)?;
+    check_over(&args.ids, args.bulk)?;
     let backend = backend(session, args.bulk).await?;
     if args.ids.is_empty() {
-        let request = BulkRequest { filter, ..BulkRequest::default() };
-        return bulk(session, &*backend, Verb::Remove, request, args.bulk).await;
+        let request = RunRequest { action: RunAction::Remove, filter, ..RunRequest::default() };
+        return bulk(session, &*backend, request, args.bulk).await;
     }
     let mut changes = Changes::new(session);
     for id in args.ids {
@@ -189,6 +160,14 @@ fn check_choice(ids: &[TaskId], filter: &TaskFilter) -> Result<(), Failure> {
         (false, false) => Err(Failure::usage("name ids or choose with flags, not both")),
         _ => Ok(()),
     }
+}
+
+/// Tasks that are named are cancelled and removed at once.
+fn check_over(ids: &[TaskId], args: BulkArgs) -> Result<(), Failure> {
+    if !ids.is_empty() && args.over.is_some() {
+        return Err(Failure::usage("--over needs tasks that are chosen with flags, such as --id"));
+    }
+    Ok(())
 }
 
 /// The results for tasks that were named one by one. The first failure decides the exit code; the other
@@ -229,67 +208,61 @@ impl<'a> Changes<'a> {
 async fn bulk(
     session: &Session,
     backend: &dyn Backend,
-    verb: Verb,
-    request: BulkRequest,
+    request: RunRequest,
     args: BulkArgs,
 ) -> anyhow::Result<Exit> {
     let out = session.out;
+    let request = RunRequest { over_ms: args.over.map(|over| over.as_millis() as u64), ..request };
     if args.dry_run || !args.yes {
-        let looked = verb.call(backend, BulkRequest { dry_run: true, ..request.clone() }).await?;
+        let looked = backend.preview_run(request.clone()).await?;
         let about = format!("{}{}", text::tasks(looked.matched), if looked.more { " or more" } else { "" });
         if args.dry_run {
             backend.close().await?;
-            return if out.is_json() {
-                out.json(&looked).map(|()| Exit::Done)
-            } else {
-                out.line(format!("{about} would be {}", verb.done()))?;
-                Ok(Exit::Done)
-            };
+            return preview(out, &looked, &format!("{about} would be {}", runs::done(request.action)));
         }
-        if looked.matched > 0 && !out.confirm(&format!("{} {about}?", verb.ask()))? {
+        if looked.matched > 0 && !out.confirm(&format!("{} {about}?", ask(request.action)))? {
             backend.close().await?;
             out.note("nothing changed");
             return Ok(Exit::Done);
         }
     }
-    let total = change_all(session, backend, verb, request).await?;
-    backend.close().await?;
-    if out.is_json() {
-        out.json(&json!({"matched": total.matched, "changed": total.changed, "refused": total.refused,
-            "refusals": total.refusals}))?;
+    let mut run = backend.start_run(request).await?;
+    if args.detach {
+        backend.close().await?;
+        if out.is_json() {
+            out.json(&run)?;
+        } else {
+            out.line(format!("run {} started", run.id))?;
+            out.tip(format!(
+                "`windlass runs show {0}` shows its progress, `windlass runs stop {0}` stops it",
+                run.id
+            ));
+        }
         return Ok(Exit::Done);
     }
-    out.line(format!("{} {}", text::tasks(total.changed), verb.done()))?;
-    if total.refused > 0 {
-        out.warn(format!("{} not changed", text::tasks(total.refused)));
-        for refusal in &total.refusals {
-            out.note(format!("  {}: {}", refusal.id, text::clean(&refusal.error.message)));
-        }
+    run = runs::follow(out, backend, run).await?;
+    backend.close().await?;
+    runs::report(out, &run)
+}
+
+/// Prints what a run would do.
+fn preview(out: Output, looked: &RunPreview, sentence: &str) -> anyhow::Result<Exit> {
+    if out.is_json() {
+        out.json(looked)?;
+        return Ok(Exit::Done);
+    }
+    out.line(sentence)?;
+    for task in &looked.sample {
+        out.tip(format!("  such as {} {} {}", task.id, text::clean(task.kind.as_str()), task.state));
     }
     Ok(Exit::Done)
 }
 
-/// Calls until nothing is left: one call changes a bounded number of tasks.
-async fn change_all(
-    session: &Session,
-    backend: &dyn Backend,
-    verb: Verb,
-    request: BulkRequest,
-) -> anyhow::Result<BulkResponse> {
-    let mut total = BulkResponse::default();
-    for _ in 0..CALLS_MAX {
-        let answer = verb.call(backend, request.clone()).await?;
-        total.matched += answer.matched;
-        total.changed += answer.changed;
-        total.refused += answer.refused;
-        if total.refusals.is_empty() {
-            total.refusals = answer.refusals;
-        }
-        if !answer.more || answer.changed == 0 {
-            break;
-        }
-        session.out.progress(format!("{} so far", text::tasks(total.changed)));
+/// The question before a run.
+fn ask(action: RunAction) -> &'static str {
+    match action {
+        RunAction::Cancel => "Cancel",
+        RunAction::Retry => "Retry",
+        RunAction::Remove => "Remove for good",
     }
-    session.out.end_progress();
-    Ok(total)
 }

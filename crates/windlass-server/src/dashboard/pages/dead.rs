@@ -3,11 +3,14 @@
 use maud::{Markup, html};
 use serde_json::json;
 
-use super::super::{
-    chart::columns,
-    parts::{Button, Tone, count, empty, table, task_link, time_or, top},
-    recent::Sheet,
-    viewer::{Ask, Viewer, encoded},
+use super::{
+    super::{
+        chart::columns,
+        parts::{Button, count, empty, table, task_link, time_or, top},
+        recent::Sheet,
+        viewer::{Ask, Viewer, encoded},
+    },
+    runs::START,
 };
 use crate::{api::DeadGroup, http::ListQuery, operations::Result};
 
@@ -47,8 +50,8 @@ fn row(viewer: &Viewer, group: &DeadGroup) -> Markup {
             td { (columns(&group.counts, "deaths over time, from the first of all groups to the last")) }
             td { (task_link(viewer, group.example)) }
             td { div.actions {
-                (Button::new("Retry…", "POST /v1/tasks/retry", "/v1/tasks/retry".into())
-                    .body(json!({ "filter": { "state": "dead", "kind": group.kind, "cause": group.error } })).tone(Tone::Plain)
+                (Button::new("Retry…", START, "/v1/runs".into())
+                    .body(json!({ "action": "retry", "filter": { "state": "dead", "kind": group.kind, "cause": group.error } }))
                     .ask(format!("Retry every dead task of the kind {} with this cause?", group.kind)).show(viewer))
             } }
         }

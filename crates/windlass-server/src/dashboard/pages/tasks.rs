@@ -4,11 +4,14 @@ use maud::{Markup, html};
 use serde_json::json;
 use windlass_core::why::human;
 
-use super::super::{
-    filters::Chosen,
-    parts::{Button, Tone, cut, empty, list, name_link, state, task_link, time, time_or, top},
-    recent::Sheet,
-    viewer::{Ask, Viewer},
+use super::{
+    super::{
+        filters::Chosen,
+        parts::{Button, Tone, cut, empty, list, name_link, state, task_link, time, time_or, top},
+        recent::Sheet,
+        viewer::{Ask, Viewer},
+    },
+    runs::START,
 };
 use crate::{api::TaskSummary, http::ListQuery, operations::Result};
 
@@ -86,33 +89,33 @@ fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
 
 /// Actions on everything that matches.
 fn bulk(viewer: &Viewer, chosen: &Chosen) -> Markup {
-    let button = |label, call: &'static str, tone| {
-        let path = call.trim_start_matches("POST ").to_owned();
-        Button::new(label, call, path).body(json!({ "filter": chosen.json() })).tone(tone)
+    let button = |label, action: &str, tone| {
+        let body = json!({ "action": action, "filter": chosen.json() });
+        Button::new(label, START, "/v1/runs".into()).body(body).tone(tone)
     };
     html! {
         @if chosen.get("state") == Some("dead") {
-            (button("Retry all that match…", "POST /v1/tasks/retry", Tone::Plain).ask("Retry every dead task that this filter matches?").show(viewer))
+            (button("Retry all that match…", "retry", Tone::Plain).ask("Retry every dead task that this filter matches?").show(viewer))
+            (button("Remove all that match…", "remove", Tone::Bad).ask("Remove every dead task that this filter matches, for good?").show(viewer))
         }
         @if !chosen.is_empty() && !matches!(chosen.get("state"), Some("done" | "dead" | "cancelled")) {
-            (button("Cancel all that match…", "POST /v1/tasks/cancel", Tone::Bad).ask("Cancel every task that this filter matches and that has not ended?").show(viewer))
+            (button("Cancel all that match…", "cancel", Tone::Bad).ask("Cancel every task that this filter matches and that has not ended?").show(viewer))
         }
     }
 }
 
 /// Actions on the tasks that the viewer has selected. The script shows them and fills in the ids.
 fn picked(viewer: &Viewer) -> Markup {
-    let button = |label, call: &'static str, tone| {
-        Button::new(label, call, call.trim_start_matches("POST ").to_owned())
-            .body(json!({ "filter": { "ids": [] } }))
-            .tone(tone)
+    let button = |label, action: &str, tone| {
+        let body = json!({ "action": action, "filter": { "ids": [] } });
+        Button::new(label, START, "/v1/runs".into()).body(body).tone(tone)
     };
     html! {
         div.selected.actions id="picked" data-keep="picked" hidden {
             strong { span id="picked-count" { "0" } " selected" }
-            (button("Retry them", "POST /v1/tasks/retry", Tone::Plain).ask("Retry the selected tasks that are dead?").show(viewer))
-            (button("Cancel them", "POST /v1/tasks/cancel", Tone::Bad).ask("Cancel the selected tasks that have not ended?").show(viewer))
-            (button("Remove them", "POST /v1/tasks/remove", Tone::Bad).ask("Remove the selected tasks that are dead, for good?").show(viewer))
+            (button("Retry them", "retry", Tone::Plain).ask("Retry the selected tasks that are dead?").show(viewer))
+            (button("Cancel them", "cancel", Tone::Bad).ask("Cancel the selected tasks that have not ended?").show(viewer))
+            (button("Remove them", "remove", Tone::Bad).ask("Remove the selected tasks that are dead, for good?").show(viewer))
         }
     }
 }

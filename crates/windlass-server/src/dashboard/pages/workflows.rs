@@ -10,7 +10,7 @@ use super::super::{
 };
 use crate::{
     api::{StepView, Steps, WorkflowView},
-    http::{TasksQuery, WorkflowsQuery},
+    http::{PageQuery, WorkflowsQuery},
     operations::Result,
 };
 
@@ -45,8 +45,8 @@ pub(in super::super) async fn workflows(ask: &Ask) -> Result<Sheet> {
 
 pub(in super::super) async fn workflow(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
-    let query: TasksQuery = ask.query()?;
-    let after = query.after()?;
+    let query: PageQuery = ask.query()?;
+    let after = query.after_task()?;
     let workflow = ask.operations().workflow(ask.name()?).await?;
     let name = workflow.workflow.as_str();
     let steps = ask.operations().workflow_steps(name, after, Some(STEPS)).await?;

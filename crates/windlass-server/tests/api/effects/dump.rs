@@ -21,12 +21,15 @@ pub struct Dump {
     pub tokens: Vec<TokenRecord>,
     pub sessions: Vec<SessionRecord>,
     pub paused: Vec<Name>,
+    /// Version, progress and text of each bulk run.
+    pub runs: Vec<(u64, bool, String)>,
 }
 
 impl Dump {
     pub async fn of(store: &dyn Store) -> Self {
         let tasks = store.tasks(&Filter::default(), None, PAGE_MAX).await.unwrap();
         assert_eq!(tasks.next, None, "one page holds all");
+        let runs = store.operators().runs(100).await.unwrap();
         Self {
             tasks: tasks.tasks.into_iter().map(|task| (task.id, task)).collect(),
             jobs: by_name(store.gates().jobs(None, PAGE_MAX).await.unwrap(), |job| &job.name),
@@ -38,6 +41,7 @@ impl Dump {
             tokens: store.tokens().list().await.unwrap(),
             sessions: store.tokens().sessions().list(None, 1_000).await.unwrap(),
             paused: store.paused_queues().await.unwrap(),
+            runs: runs.into_iter().map(|run| (run.version, run.is_running, run.text)).collect(),
         }
     }
 
@@ -49,6 +53,7 @@ impl Dump {
         assert_eq!(self.tokens, after.tokens, "{what}: tokens");
         assert_eq!(self.sessions, after.sessions, "{what}: sessions");
         assert_eq!(self.paused, after.paused, "{what}: paused queues");
+        assert_eq!(self.runs, after.runs, "{what}: bulk runs");
         self.assert_gates(after, bearer, what);
         self.assert_schedules(after, scene, bearer, what);
         let own = self.own_workers(after, scene, bearer, what);

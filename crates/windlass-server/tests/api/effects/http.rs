@@ -16,6 +16,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
         "/v1/tasks/{id}" if method == "DELETE" => dead.clone(),
         route if route.starts_with("/v1/tasks/") => victim,
         route if route.starts_with("/v1/sessions/") => scene.session.to_string(),
+        route if route.starts_with("/v1/runs/") => "1".to_owned(),
         route if route.starts_with("/v1/workers/") => scene.victim.worker.to_string(),
         _ => scene.token(Bearer::Admin).unwrap()[3..19].to_owned(),
     };
@@ -31,6 +32,7 @@ fn hostile(call: &str, scene: &Scene) -> (String, String) {
         "POST /v1/tasks" => r#"{"kind":"a","queue":"default","job":"j"}"#,
         "POST /v1/tasks/cancel" => r#"{"filter":{"state":"ready"}}"#,
         "POST /v1/tasks/retry" | "POST /v1/tasks/remove" => r#"{"filter":{"state":"dead"}}"#,
+        "POST /v1/runs" => r#"{"action":"remove","filter":{"state":"dead"}}"#,
         "POST /v1/tasks/wait" => return (route.to_owned(), format!(r#"{{"ids":["{dead}"]}}"#)),
         "PUT /v1/jobs/{name}" => r#"{"concurrency":1000}"#,
         "PUT /v1/schedules/{name}" => r#"{"cron":"* * * * *","task":{"kind":"a"}}"#,

@@ -77,6 +77,10 @@ pub struct Hand {
     pub claimed: Claimed,
 }
 
+/// A bulk run of another server.
+const RUN: &str = r#"{"action":"retry","filter":{"kind":"none"},"over_ms":60000,"by":"anybody","state":"running",
+    "matched":2,"more":false,"changed":0,"refused":0,"worked_ms":0,"state_no":0,"owner":"another"}"#;
+
 /// A server with data of every kind.
 pub struct Scene {
     pub server: Guarded,
@@ -117,6 +121,7 @@ impl Scene {
         let (token, hash) = (other.view.id.clone(), TokenHash([7; 32]));
         let new = NewSession { id: session.clone(), token, hash, ttl: Duration::from_hours(1) };
         store.tokens().sessions().add(&new).await.unwrap().unwrap();
+        store.operators().start_run(RUN).await.unwrap();
         let dead = end(&*store, &victim, Outcome::dead("no")).await;
         let done = end(&*store, &victim, Outcome::Done(None)).await;
         let ready = add(&*store, task("a", "default")).await;
