@@ -254,6 +254,18 @@ impl Access {
         }
     }
 
+    /// Whether the caller of a call that goes on may still make it. This does not count as a further call.
+    ///
+    /// # Errors
+    /// `rate_limited` (429) or the store's error, if that cannot be told now.
+    pub(crate) async fn still_admits(&self, call: &Call, shown: Shown<'_>) -> Result<bool, ErrorDetail> {
+        match self.identify(call, shown).await {
+            Ok(caller) => Ok(may(caller.scopes(), call, self.options.mode) == Verdict::Allowed),
+            Err(error) if error.code == ErrorCode::Unauthorized => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Forgets the cached answer for a token that was revoked here, so that it and its sessions stop at once.
     pub fn forget(&self, id: &Name) {
         let now = Instant::now();
