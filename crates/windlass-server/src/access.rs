@@ -210,6 +210,8 @@ pub struct Access {
     rates: Mutex<rate::Rates>,
     strangers: Mutex<rate::Bucket>,
     strange_sessions: Mutex<rate::Bucket>,
+    /// When all sessions were last listed. Locked while they are.
+    sessions_listed_at: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Access {
@@ -224,6 +226,7 @@ impl Access {
             rates: Mutex::default(),
             strangers: Mutex::default(),
             strange_sessions: Mutex::default(),
+            sessions_listed_at: tokio::sync::Mutex::default(),
         }
     }
 
