@@ -67,6 +67,8 @@ async fn a_filter_without_meaning_is_refused() {
         ("until=soon", "until"),
         ("detail=some", "detail"),
         ("cause=x&state=ready", "cause"),
+        ("cause=a%00", "cause must have no NUL"),
+        ("key=%00", "key must have no NUL"),
     ] {
         let (code, message) = api.get(&format!("/v1/tasks?{query}")).await.error(400);
         assert!(code == "invalid" && message.contains(named), "{query}: {message}");
