@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use windlass_core::{Counts, Name, WorkerCounts, WorkerId, WorkerRecord};
 
+/// Most of anything that a worker is believed to have done between two looks. An absurd figure must not use up
+/// the range of the sums.
+const MORE_MAX: u64 = 1 << 40;
+
 /// What all workers have done since the first look.
 #[derive(Debug, Default)]
 pub(super) struct Fleet {
@@ -49,10 +53,10 @@ impl Fleet {
     }
 
     fn add(&mut self, more: &WorkerCounts) {
-        self.total += more.total();
+        self.total += more.total().at_most(MORE_MAX);
         for (queue, counts) in &more.queues {
             if !counts.is_zero() {
-                *self.queues.entry(queue.clone()).or_default() += *counts;
+                *self.queues.entry(queue.clone()).or_default() += counts.at_most(MORE_MAX);
             }
         }
     }
