@@ -126,6 +126,34 @@ async fn the_series_has_a_point_every_five_seconds() {
     assert_eq!(of(Some("other")).await.points, []);
 }
 
+/// A worker drains a queue and says only how many tasks it runs, as one of another language may.
+#[tokio::test(start_paused = true)]
+async fn work_that_no_worker_counts_raises_no_alarm() {
+    let scene = Scene::new();
+    scene.store.enqueue(vec![task("a"); 5_000]).await.unwrap();
+    let hand = scene.worker(&["a"]).await;
+    for _ in 0..30 {
+        for _ in 0..30 {
+            hand.end(Outcome::Done(None)).await;
+        }
+        scene.clock.advance(Duration::from_secs(5));
+        let report = WorkerReport { in_flight: 5, available: 5, ..WorkerReport::default() };
+        scene.store.renew(hand.id, report).await.unwrap();
+        scene.operations.snapshot().await;
+        scene.pass(Duration::from_secs(5)).await;
+    }
+    let snapshot = scene.operations.snapshot().await;
+    assert!(snapshot.queues[0].flow.oldest_ready_ms.unwrap() > 60_000);
+    for flow in [&snapshot.total, &snapshot.queues[0].flow] {
+        assert_eq!(flow.depth.ready, 5_000 - 900);
+        assert_eq!((flow.in_per_s, flow.out_per_s, flow.failed_per_s), (None, None, None));
+        assert_eq!(flow.forecast.kind, "too_little_known");
+    }
+    assert_eq!(snapshot.attention, []);
+    let points = scene.operations.series(Some(name("default")), None).await.points;
+    assert!(points.iter().all(|point| point.out_per_s.is_none() && point.backlog > 0), "{points:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_paused_queue_with_tasks_needs_attention() {
     let scene = Scene::new();
