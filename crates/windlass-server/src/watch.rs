@@ -17,6 +17,7 @@ mod sampler;
 mod tracks;
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -42,6 +43,9 @@ const SHARE: u32 = 50;
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// Streams of snapshots at once. Each holds a connection, so there are fewer than connections.
 const VIEWERS_MAX: usize = 300;
+
+/// The backlog of each queue at some times.
+pub(crate) type Backlogs = BTreeMap<Name, Vec<(Timestamp, u64)>>;
 
 /// A snapshot that was taken.
 #[derive(Debug)]
@@ -142,6 +146,11 @@ impl Watch {
     pub(crate) async fn series(&self, queue: Option<Name>, from: Option<Timestamp>) -> Series {
         let points = self.sampler.lock().await.points(queue.as_ref(), from);
         Series { queue, points }
+    }
+
+    /// The backlog of each queue over a time until now, in at most about so many points.
+    pub(crate) async fn backlogs(&self, over: Duration, most: u32) -> Backlogs {
+        self.sampler.lock().await.backlogs(over, most)
     }
 
     /// Remembers the result of an audit that a caller asked for.

@@ -14,6 +14,7 @@ use windlass_core::{
 };
 
 use super::{
+    Backlogs,
     fleet::Fleet,
     tracks::{Mark, Tracks},
 };
@@ -125,6 +126,11 @@ impl Sampler {
     /// The history of a queue, or of all together.
     pub(super) fn points(&self, queue: Option<&Name>, from: Option<Timestamp>) -> Vec<SeriesPoint> {
         self.tracks.points(queue, from)
+    }
+
+    /// The backlog of each queue over a time until now, in at most about so many points.
+    pub(super) fn backlogs(&self, over: Duration, most: u32) -> Backlogs {
+        self.tracks.backlogs(self.found.at.before(over), most)
     }
 
     async fn ask(&mut self, store: &SharedStore, reach: Reach) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use windlass_core::{
     store::Depth,
 };
 
-use super::RECORD_EVERY;
+use super::{Backlogs, RECORD_EVERY};
 use crate::api::SeriesPoint;
 
 /// Most queues that have a history. One of a day takes about 200 kB.
@@ -151,6 +151,17 @@ impl Track {
         recent
     }
 
+    /// The last figure of each stretch of so long, with its time.
+    fn backlog(&self, from: Timestamp, every: Duration) -> Vec<(Timestamp, u64)> {
+        let stretch = |at: Timestamp| at.as_ms().div_euclid((every.as_millis() as i64).max(1));
+        let mut figures: Vec<(Timestamp, u64)> = Vec::new();
+        for point in self.fine.iter().filter(|point| point.at >= from) {
+            figures.pop_if(|(last, _)| stretch(*last) == stretch(point.at));
+            figures.push((point.at, point.backlog));
+        }
+        figures
+    }
+
     fn points(&self, from: Option<Timestamp>) -> Vec<SeriesPoint> {
         let first_fine = self.fine.front().map(|point| point.at);
         let older = self.coarse.iter().filter(|point| first_fine.is_none_or(|first| point.at < first));
@@ -259,6 +270,14 @@ impl Tracks {
             None => self.total.points(from),
             Some(queue) => self.queues.get(queue).map(|track| track.points(from)).unwrap_or_default(),
         }
+    }
+
+    /// The backlog of each queue from this time on, in at most about so many points.
+    pub(super) fn backlogs(&self, from: Timestamp, most: u32) -> Backlogs {
+        let first = self.total.fine.front().map_or(from, |point| point.at.max(from));
+        let covered = self.noted_at.map_or(Duration::ZERO, |last| last.since(first));
+        let every = covered / most.max(1);
+        self.queues.iter().map(|(queue, track)| (queue.clone(), track.backlog(from, every))).collect()
     }
 
     fn place(&mut self, queue: &Name, at: Timestamp) -> Option<&mut Track> {

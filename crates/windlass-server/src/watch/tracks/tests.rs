@@ -105,6 +105,20 @@ fn a_series_begins_where_it_is_asked_to() {
 }
 
 #[test]
+fn the_backlogs_of_an_hour_have_about_a_point_a_minute() {
+    let queue = name("mail");
+    let tracks = drained(26 * 720);
+    let last = tracks.points(Some(&queue), None).pop().unwrap();
+    let from = last.at.before(Duration::from_hours(1));
+    let points = &tracks.backlogs(from, 60)[&queue];
+    assert!((59..=61).contains(&points.len()), "{}", points.len());
+    assert_eq!(points.last(), Some(&(last.at, last.backlog)));
+    assert!(points[0].0 >= from && points[0].0.since(from) <= Duration::from_mins(1));
+    assert_eq!(drained(5).backlogs(Timestamp::from_ms(0), 60)[&queue].len(), 5, "a short history is whole");
+    assert_eq!(drained(1).backlogs(Timestamp::from_ms(0), 60)[&queue].len(), 1);
+}
+
+#[test]
 fn an_idle_queue_gives_its_place_to_a_new_one() {
     let names: Vec<Name> = (0..=QUEUES_MAX).map(|n| name(format!("q{n:03}"))).collect();
     let mut tracks = Tracks::new(Timestamp::from_ms(0));
