@@ -31,7 +31,7 @@ use tokio::{
 use windlass_core::{Name, Timestamp, store::SharedStore};
 
 use self::sampler::{Reach, Sampler};
-use crate::api::{ErrorCode, ErrorDetail, LastAudit, Series, Snapshot};
+use crate::api::{Audit, ErrorCode, ErrorDetail, LastAudit, Series, Snapshot};
 
 /// How often a snapshot is taken while callers ask for it.
 pub const SNAPSHOT_EVERY: Duration = Duration::from_secs(2);
@@ -76,7 +76,8 @@ pub(crate) struct Watch {
     /// Locked while the store is asked.
     sampler: tokio::sync::Mutex<Sampler>,
     latest: Mutex<Option<Arc<Shot>>>,
-    audited: Mutex<Option<LastAudit>>,
+    /// The last audit that a caller asked for, and when.
+    audited: Mutex<Option<(Arc<Audit>, Timestamp)>>,
     viewers: Arc<Semaphore>,
 }
 
@@ -154,8 +155,13 @@ impl Watch {
     }
 
     /// Remembers the result of an audit that a caller asked for.
-    pub(crate) fn note_audit(&self, findings: usize) {
-        *lock(&self.audited) = Some(LastAudit { findings: findings as u64, at: now() });
+    pub(crate) fn note_audit(&self, audit: &Audit) {
+        *lock(&self.audited) = Some((Arc::new(audit.clone()), now()));
+    }
+
+    /// The last audit that a caller asked for, and when.
+    pub(crate) fn asked_audit(&self) -> Option<(Arc<Audit>, Timestamp)> {
+        lock(&self.audited).clone()
     }
 
     /// A place for a stream of snapshots.
@@ -170,9 +176,11 @@ impl Watch {
         lock(&self.latest).clone().filter(|shot| Instant::now() < shot.fresh_until)
     }
 
-    /// The later of two audits.
-    fn audited(&self, other: Option<LastAudit>) -> Option<LastAudit> {
-        lock(&self.audited).iter().copied().chain(other).max_by_key(|audit| audit.at)
+    /// The later of two audits: of `other` and the last that a caller asked for.
+    pub(crate) fn audited(&self, other: Option<LastAudit>) -> Option<LastAudit> {
+        let asked = self.asked_audit();
+        let asked = asked.map(|(audit, at)| LastAudit { findings: audit.findings.len() as u64, at });
+        asked.into_iter().chain(other).max_by_key(|audit| audit.at)
     }
 }
 

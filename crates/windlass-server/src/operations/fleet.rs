@@ -45,8 +45,9 @@ impl Operations {
     /// Checks every task for a broken promise. It reads everything: for operators, not for a monitor.
     pub async fn audit(&self) -> Result<Audit> {
         let findings = self.store.audit().await?;
-        self.watch.note_audit(findings.len());
-        Ok(Audit { findings })
+        let audit = Audit { findings };
+        self.watch.note_audit(&audit);
+        Ok(audit)
     }
 
     /// Counts of this process since it started. Does not ask the store.

@@ -45,6 +45,13 @@ impl Operations {
         (shot.number, shot.event())
     }
 
+    /// What this process knows of audits without a further one: the last of all, and what the last one found that
+    /// a caller asked for.
+    pub(crate) fn known_audits(&self) -> (Option<LastAudit>, Option<(Arc<Audit>, Timestamp)>) {
+        (self.watch.audited(self.last_audit()), self.watch.asked_audit())
+    }
+
+    /// The last audit of the worker in this process.
     fn last_audit(&self) -> Option<LastAudit> {
         let (findings, at) = self.exposition.as_ref().and_then(Exposition::last_audit)?;
         Some(LastAudit { findings: findings as u64, at: watch::at(at) })

@@ -2,13 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::{
-    super::{
-        parts::{Tone, badge, bytes, copy, count, table, task_link, top},
-        recent::Sheet,
-        viewer::{Ask, Viewer},
-    },
-    part_failed,
+use super::super::{
+    parts::{Button, Tone, badge, bytes, copy, count, table, task_link, time, top},
+    recent::Sheet,
+    viewer::{Ask, Viewer},
 };
 use crate::{api::Audit, operations::Result};
 
@@ -39,15 +36,35 @@ pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
                 }
             }
         }
-        section aria-labelledby="audit" {
-            h2 id="audit" { "Audit" }
-            @match ask.operations().audit().await {
-                Ok(audit) => (findings(&ask.viewer, &audit)),
-                Err(error) => (part_failed("The audit", &error)),
-            }
-        }
+        section aria-labelledby="audit" { (audit(ask)) }
     };
     Ok(Sheet::new("Store", body))
+}
+
+/// The last audit, and a button for another. An audit reads every task, so the page itself never asks for one.
+fn audit(ask: &Ask) -> Markup {
+    let (last, asked) = ask.operations().known_audits();
+    let question =
+        "An audit reads every task of the store. With millions of tasks it takes minutes. Start one?";
+    let button = Button::new("Audit now", "GET /v1/audit", "/v1/audit".to_owned()).ask(question);
+    html! {
+        div.top { h2 id="audit" { "Audit" } div.actions { (button.show(&ask.viewer)) } }
+        @match (last, asked) {
+            (None, _) => p.soft { "This server knows of no audit yet." },
+            (Some(last), Some((audit, at))) if last.at == at => {
+                p.soft { "Audited " (time(at)) "." }
+                (findings(&ask.viewer, &audit))
+            },
+            (Some(last), _) if last.findings == 0 => {
+                p.soft { "The worker of this server audited " (time(last.at)) "." }
+                (findings(&ask.viewer, &Audit::default()))
+            },
+            (Some(last), _) => {
+                p.soft { "The worker of this server audited " (time(last.at)) "." }
+                div.why.bad { p { strong { (last.findings) " findings." } " Audit now to see them." } }
+            },
+        }
+    }
 }
 
 fn findings(viewer: &Viewer, audit: &Audit) -> Markup {
