@@ -272,6 +272,7 @@ cases! { ($)
         a_key_finds_its_tasks,
         named_tasks_are_found_whether_they_have_ended_or_not,
         a_filter_of_too_many_ids_is_refused,
+        a_filter_with_a_nul_is_refused,
         a_time_is_the_end_of_one_filter_and_the_start_of_another,
         a_summary_is_the_task_without_what_it_carries,
     }

@@ -213,6 +213,8 @@ pub struct Access {
     strangers: Mutex<rate::Bucket>,
     strange_sessions: Mutex<rate::Bucket>,
     activity: activity::Queue,
+    /// When all sessions were last listed. Locked while they are.
+    sessions_listed_at: tokio::sync::Mutex<Option<Instant>>,
 }
 
 impl Access {
@@ -228,6 +230,7 @@ impl Access {
             strangers: Mutex::default(),
             strange_sessions: Mutex::default(),
             activity: activity::Queue::default(),
+            sessions_listed_at: tokio::sync::Mutex::default(),
         }
     }
 
@@ -255,6 +258,18 @@ impl Access {
             }
             Verdict::ReadOnly => Err(ErrorDetail::new(ErrorCode::Forbidden, "this server is read-only")
                 .hint("ask a server that runs without read_only")),
+        }
+    }
+
+    /// Whether the caller of a call that goes on may still make it. This does not count as a further call.
+    ///
+    /// # Errors
+    /// `rate_limited` (429) or the store's error, if that cannot be told now.
+    pub(crate) async fn still_admits(&self, call: &Call, shown: Shown<'_>) -> Result<bool, ErrorDetail> {
+        match self.identify(call, shown).await {
+            Ok(caller) => Ok(may(caller.scopes(), call, self.options.mode) == Verdict::Allowed),
+            Err(error) if error.code == ErrorCode::Unauthorized => Ok(false),
+            Err(error) => Err(error),
         }
     }
 

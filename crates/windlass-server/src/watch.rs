@@ -17,6 +17,7 @@ mod sampler;
 mod tracks;
 
 use std::{
+    collections::BTreeMap,
     convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError},
     time::{Duration, SystemTime, UNIX_EPOCH},
@@ -30,7 +31,7 @@ use tokio::{
 use windlass_core::{Name, Timestamp, store::SharedStore};
 
 use self::sampler::{Reach, Sampler};
-use crate::api::{ErrorCode, ErrorDetail, LastAudit, Series, Snapshot};
+use crate::api::{Audit, ErrorCode, ErrorDetail, LastAudit, Series, Snapshot};
 
 /// How often a snapshot is taken while callers ask for it.
 pub const SNAPSHOT_EVERY: Duration = Duration::from_secs(2);
@@ -42,6 +43,9 @@ const SHARE: u32 = 50;
 const PAUSE_MAX: Duration = Duration::from_secs(15);
 /// Streams of snapshots at once. Each holds a connection, so there are fewer than connections.
 const VIEWERS_MAX: usize = 300;
+
+/// The backlog of each queue at some times.
+pub(crate) type Backlogs = BTreeMap<Name, Vec<(Timestamp, u64)>>;
 
 /// A snapshot that was taken.
 #[derive(Debug)]
@@ -72,7 +76,8 @@ pub(crate) struct Watch {
     /// Locked while the store is asked.
     sampler: tokio::sync::Mutex<Sampler>,
     latest: Mutex<Option<Arc<Shot>>>,
-    audited: Mutex<Option<LastAudit>>,
+    /// The last audit that a caller asked for, and when.
+    audited: Mutex<Option<(Arc<Audit>, Timestamp)>>,
     viewers: Arc<Semaphore>,
 }
 
@@ -144,9 +149,19 @@ impl Watch {
         Series { queue, points }
     }
 
+    /// The backlog of each queue over a time until now, in at most about so many points.
+    pub(crate) async fn backlogs(&self, over: Duration, most: u32) -> Backlogs {
+        self.sampler.lock().await.backlogs(over, most)
+    }
+
     /// Remembers the result of an audit that a caller asked for.
-    pub(crate) fn note_audit(&self, findings: usize) {
-        *lock(&self.audited) = Some(LastAudit { findings: findings as u64, at: now() });
+    pub(crate) fn note_audit(&self, audit: &Audit) {
+        *lock(&self.audited) = Some((Arc::new(audit.clone()), now()));
+    }
+
+    /// The last audit that a caller asked for, and when.
+    pub(crate) fn asked_audit(&self) -> Option<(Arc<Audit>, Timestamp)> {
+        lock(&self.audited).clone()
     }
 
     /// A place for a stream of snapshots.
@@ -161,9 +176,11 @@ impl Watch {
         lock(&self.latest).clone().filter(|shot| Instant::now() < shot.fresh_until)
     }
 
-    /// The later of two audits.
-    fn audited(&self, other: Option<LastAudit>) -> Option<LastAudit> {
-        lock(&self.audited).iter().copied().chain(other).max_by_key(|audit| audit.at)
+    /// The later of two audits: of `other` and the last that a caller asked for.
+    pub(crate) fn audited(&self, other: Option<LastAudit>) -> Option<LastAudit> {
+        let asked = self.asked_audit();
+        let asked = asked.map(|(audit, at)| LastAudit { findings: audit.findings.len() as u64, at });
+        asked.into_iter().chain(other).max_by_key(|audit| audit.at)
     }
 }
 

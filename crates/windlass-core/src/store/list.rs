@@ -49,8 +49,14 @@ impl Filter {
     /// Checks what the types do not.
     ///
     /// # Errors
-    /// [`Error::Invalid`] if it names too many ids.
+    /// [`Error::Invalid`] if it names too many ids, or a text with a NUL: no task has one, and some stores cannot
+    /// even ask for it.
     pub fn check(&self) -> Result<()> {
+        for (field, text) in [("cause", &self.cause), ("key", &self.key)] {
+            if text.as_ref().is_some_and(|text| text.contains('\0')) {
+                return Err(Error::invalid(format!("{field} must have no NUL")));
+            }
+        }
         match self.ids.as_ref().map_or(0, Vec::len) {
             0..=FILTER_IDS_MAX => Ok(()),
             n => Err(Error::invalid(format!("ids names {n} tasks; at most {FILTER_IDS_MAX}"))),

@@ -73,6 +73,12 @@ impl Counts {
         Self::of(more)
     }
 
+    /// The same with each figure cut to `most`.
+    #[must_use]
+    pub fn at_most(&self, most: u64) -> Self {
+        Self::of(self.figures().map(|figure| figure.min(most)))
+    }
+
     fn figures(&self) -> [u64; 7] {
         let Self { started, done, retried, dead, cancelled, returned, busy_ms } = *self;
         [started, done, retried, dead, cancelled, returned, busy_ms]

@@ -114,14 +114,20 @@ pub fn report(beat: &v1::HeartbeatRequest) -> WorkerReport {
     }
 }
 
+/// Most of anything that a worker is believed to have done: ten thousand slots that are busy for 14 years, in
+/// milliseconds. Readers add up the figures of all workers, and an absurd one must not use up the range of a sum.
+const FIGURE_MAX: u64 = 1 << 52;
+
 /// What a worker says it has done. Names that no queue can have are counted with the rest.
 fn worker_counts(said: &[v1::QueueCounts]) -> WorkerCounts {
     let mut counts = WorkerCounts::default();
     for said in said.iter().take(NAMES_MAX) {
-        match Name::stored("queue", &said.queue) {
-            Ok(queue) => *counts.of(&queue) += figures(said),
-            Err(_) => counts.rest += figures(said),
-        }
+        let place = match Name::stored("queue", &said.queue) {
+            Ok(queue) => counts.of(&queue),
+            Err(_) => &mut counts.rest,
+        };
+        *place += figures(said);
+        *place = place.at_most(FIGURE_MAX);
     }
     counts
 }
@@ -311,6 +317,20 @@ mod tests {
             (0, 100),
             "no queue has such a name"
         );
+    }
+
+    #[test]
+    fn an_absurd_count_of_a_worker_is_cut() {
+        let said = |queue: &str| v1::QueueCounts {
+            queue: queue.to_owned(),
+            done: u64::MAX,
+            busy_ms: FIGURE_MAX - 1,
+            ..Default::default()
+        };
+        let counts = worker_counts(&[said("mail"), said("\0"), said("mail")]);
+        let mail = counts.queues.values().next().unwrap();
+        assert_eq!([mail.done, mail.busy_ms, mail.started], [FIGURE_MAX, FIGURE_MAX, 0]);
+        assert_eq!([counts.rest.done, counts.rest.busy_ms], [FIGURE_MAX, FIGURE_MAX - 1]);
     }
 
     #[test]

@@ -1,13 +1,18 @@
 //! Sessions of browsers: a login with a token starts one. It is the same on every server of a store, and ends
 //! with its token.
 
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use tokio::time::Instant;
 use windlass_core::{Name, NewSession, SessionRecord, session::SESSION_TTL};
 
 use super::{Access, Caller, REMEMBERED, STRANGERS_PER_S, lock, token};
 use crate::api::{ErrorCode, ErrorDetail};
+
+/// How often all sessions are listed while guesses use up the look-ups.
+const LIST_EVERY: Duration = Duration::from_secs(1);
+/// Sessions of such a list, the newest. A store has few more: browsers of people start them.
+const LISTED_MAX: u32 = 1_000;
 
 /// Whether a browser's request comes from a page of this server. A page can choose neither of the headers
 /// that tell.
@@ -80,10 +85,9 @@ impl Access {
     async fn look_up_session(&self, id: Name, now: Instant) -> Result<Option<SessionRecord>, ErrorDetail> {
         let Some(store) = &self.store else { return Ok(None) };
         // Guessed sessions have a limit of their own: they must not shut out the bearers of tokens.
-        lock(&self.strange_sessions).take(now, STRANGERS_PER_S).map_err(|_| {
-            ErrorDetail::new(ErrorCode::RateLimited, "too many unknown sessions at once")
-                .hint("try again shortly")
-        })?;
+        if lock(&self.strange_sessions).take(now, STRANGERS_PER_S).is_err() {
+            return self.look_through_sessions(&id).await.map(Some);
+        }
         let heard = store.tokens().sessions().find(&id).await?;
         let mut keep = REMEMBERED;
         if let Some(record) = &heard {
@@ -95,6 +99,37 @@ impl Access {
         }
         lock(&self.sessions).put(id, heard.clone(), now, keep);
         Ok(heard)
+    }
+
+    /// The session among all that exist, when guesses have used up the look-ups of this moment. A caller without
+    /// any right can send guesses, and they must not shut out real sessions. One list each second finds those.
+    async fn look_through_sessions(&self, id: &Name) -> Result<SessionRecord, ErrorDetail> {
+        let too_many = || {
+            ErrorDetail::new(ErrorCode::RateLimited, "too many unknown sessions at once")
+                .hint("try again shortly")
+        };
+        let Some(store) = &self.store else { return Err(ended()) };
+        let mut listed_at = self.sessions_listed_at.lock().await;
+        let now = Instant::now();
+        // Another call may have listed them while this one waited.
+        if let Some(heard) = lock(&self.sessions).get(id, now) {
+            return heard.ok_or_else(ended);
+        }
+        if listed_at.is_some_and(|at| now < at + LIST_EVERY) {
+            return Err(too_many());
+        }
+        *listed_at = Some(now);
+        let mut found = None;
+        for record in store.tokens().sessions().list(None, LISTED_MAX).await? {
+            lock(&self.sessions).put(record.id.clone(), Some(record.clone()), now, record.valid_for());
+            if record.id == *id {
+                found = Some(record);
+            }
+        }
+        drop(listed_at);
+        let record = found.ok_or_else(too_many)?;
+        self.see(&record).await;
+        Ok(record)
     }
 
     /// Records the use of a session now and then. A store that cannot write must not end the session.

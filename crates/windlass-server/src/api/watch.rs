@@ -54,7 +54,8 @@ pub struct LastAudit {
     pub at: Timestamp,
 }
 
-/// What is in a queue, and how fast it comes and goes. A rate is absent until enough is known.
+/// What is in a queue, and how fast it comes and goes. A rate is absent until enough is known, and while a live
+/// worker that serves the queue does not count its work.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Flow {
     /// How many tasks are in each state.

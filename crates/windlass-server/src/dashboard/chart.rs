@@ -82,6 +82,22 @@ pub(super) fn curves(curves: &[Curve<'_>], (width, height): (u32, u32), class: &
     }
 }
 
+/// One small curve of points at places from 0 to 1.
+pub(super) fn spark(values: &[(f64, u64)], label: &str) -> Markup {
+    let most = values.iter().map(|(_, value)| *value).max().unwrap_or(0).max(1) as f64;
+    let mut points = String::new();
+    for (place, value) in values {
+        // Writing to a string does not fail.
+        let _ =
+            write!(points, "{},{} ", tenth(place * 100.0), tenth((1.0 - *value as f64 / most) * 22.0 + 1.0));
+    }
+    html! {
+        svg.spark viewBox="0 0 100 24" preserveAspectRatio="none" role="img" aria-label=(label) {
+            polyline.a points=(points) {}
+        }
+    }
+}
+
 fn points(values: &[f64], most: f64, (width, height): (u32, u32)) -> String {
     let step = f64::from(width) / values.len().saturating_sub(1).max(1) as f64;
     let mut points = String::new();
@@ -123,6 +139,12 @@ mod tests {
             line.contains("x=\"0\"") && line.contains("width=\"1000\"") && line.contains("&lt;b&gt;"),
             "{line}"
         );
+    }
+
+    #[test]
+    fn a_small_curve_has_its_points_at_their_times() {
+        let drawn = spark(&[(0.0, 0), (0.9, 5), (1.0, 10)], "backlog").into_string();
+        assert!(drawn.contains("points=\"0.0,23.0 90.0,12.0 100.0,1.0 \""), "{drawn}");
     }
 
     #[test]

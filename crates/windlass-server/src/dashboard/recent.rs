@@ -85,10 +85,12 @@ impl Recent {
         let Some(slot) = self.slot(key) else {
             return draw().await.map(|sheet| Arc::new(Drawn::from(sheet)));
         };
+        let arrived = Instant::now();
         let mut last = slot.lock().await;
+        // A drawing that began after this viewer came is new for this viewer, however long it took. Otherwise the
+        // viewers of a slow store would draw one after the other.
         if let Some((at, answer)) = &*last
-            && at.elapsed() < FRESH_FOR
-            && !fresh
+            && (*at > arrived || (at.elapsed() < FRESH_FOR && !fresh))
         {
             return answer.clone();
         }
@@ -105,9 +107,12 @@ impl Recent {
         if let Some(slot) = slots.get(&key) {
             return Some(Arc::clone(slot));
         }
-        // A slot that is being drawn is locked, and stays.
+        // A slot that a request holds stays. One without a drawing that no request holds was given up: its viewer
+        // went away.
         slots.retain(|_, slot| {
-            slot.try_lock().map_or(true, |last| last.as_ref().is_none_or(|(at, _)| at.elapsed() < FRESH_FOR))
+            let is_fresh =
+                |last: Option<&(Instant, Answer)>| last.is_some_and(|(at, _)| at.elapsed() < FRESH_FOR);
+            Arc::strong_count(slot) > 1 || slot.try_lock().is_ok_and(|last| is_fresh(last.as_ref()))
         });
         if slots.len() >= PAGES_MAX || key.len() > ADDRESS_MAX {
             return None;
@@ -172,6 +177,56 @@ mod tests {
         assert_eq!(kept(), 1, "old drawings make room");
         recent.drawn_as("x".repeat(ADDRESS_MAX + 1), false, || async { Ok(sheet("x")) }).await.unwrap();
         assert_eq!(kept(), 1, "a long address is not kept");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn viewers_of_a_slow_store_share_two_drawings() {
+        let (recent, drawings) = (Recent::default(), AtomicU32::new(0));
+        let look = || async {
+            drawings.fetch_add(1, Ordering::Relaxed);
+            tokio::time::sleep(FRESH_FOR * 2).await;
+            Ok(sheet("slow"))
+        };
+        // The first one draws. The others come a moment later, and some of them have just changed something.
+        let viewers = (0..100).map(|n| {
+            let recent = &recent;
+            async move {
+                tokio::time::sleep(Duration::from_millis(u64::from(n > 0))).await;
+                recent.drawn_as("slow".into(), n % 2 == 1, look).await
+            }
+        });
+        for answer in futures_all(viewers).await {
+            assert_eq!(answer.unwrap().body, "slow");
+        }
+        assert_eq!(drawings.load(Ordering::Relaxed), 2, "one for the first, one for all who came during it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_was_given_up_makes_room() {
+        let recent = Recent::default();
+        for n in 0..PAGES_MAX {
+            let never = recent.drawn_as(n.to_string(), false, std::future::pending::<Result<Sheet>>);
+            assert!(tokio::time::timeout(Duration::from_millis(1), never).await.is_err());
+        }
+        let look = || async { Ok(sheet("one")) };
+        recent.drawn_as("one".into(), false, look).await.unwrap();
+        assert_eq!(recent.slots.lock().unwrap().keys().collect::<Vec<_>>(), ["one"]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_page_that_is_being_drawn_keeps_its_place() {
+        let recent = Recent::default();
+        let slow = recent.drawn_as("slow".into(), false, || async {
+            tokio::time::sleep(FRESH_FOR).await;
+            Ok(sheet("slow"))
+        });
+        let other = async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            recent.drawn_as("other".into(), false, || async { Ok(sheet("other")) }).await.unwrap();
+            recent.slots.lock().unwrap().contains_key("slow")
+        };
+        let (_, is_there) = tokio::join!(slow, other);
+        assert!(is_there);
     }
 
     /// Runs futures at the same time, on one task.

@@ -140,6 +140,8 @@ impl Tasks for Api {
     async fn find_key(&self, request: Request<v1::FindKeyRequest>) -> Answer<v1::FindKeyResponse> {
         let request = request.into_inner();
         let queue = Name::new("queue", &request.queue).map_err(status)?;
+        // Some stores cannot even ask for a text with a NUL.
+        Filter { key: Some(request.key.clone()), ..Filter::default() }.check().map_err(status)?;
         let found = self.store().key_holder(&queue, &request.key).await.map_err(status)?;
         Ok(Response::new(v1::FindKeyResponse { task_id: found.map(|id| id.to_string()).unwrap_or_default() }))
     }

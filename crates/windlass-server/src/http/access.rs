@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, header};
 use tonic::{Code, Status};
 
 use super::{
-    body,
+    Server, body,
     face::{self, Face},
 };
 use crate::{
@@ -38,11 +38,7 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
     };
     let certificate = request.extensions().get::<Certificate>();
     // A session is for pages: a gRPC call with its cookie is one without a token.
-    let session = match gate.face.cookie.read(request.headers()) {
-        face::Shown::One(text) if !is_grpc => Some(text),
-        face::Shown::Several if !is_grpc => Some(NO_SESSION),
-        _ => None,
-    };
+    let session = if is_grpc { None } else { session(&gate.face, request.headers()) };
     let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate, session };
     let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
@@ -76,6 +72,45 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
 
 /// A text that is no session. Of two cookies one may come from another page, so neither counts.
 const NO_SESSION: &str = "";
+
+fn session<'a>(face: &Face, headers: &'a HeaderMap) -> Option<&'a str> {
+    match face.cookie.read(headers) {
+        face::Shown::One(text) => Some(text),
+        face::Shown::Several => Some(NO_SESSION),
+        face::Shown::Nothing => None,
+    }
+}
+
+/// What the caller of a call that goes on has shown, to be checked again and again.
+pub(super) struct Standing {
+    call: &'static Call,
+    headers: HeaderMap,
+    certificate: Option<Certificate>,
+}
+
+impl Standing {
+    /// What this request shows.
+    ///
+    /// # Errors
+    /// `forbidden` (403) if the call is not in the table of calls.
+    pub(super) fn of(call: &str, request: &Request) -> Result<Self, ErrorDetail> {
+        let call = Call::named(call)
+            .ok_or_else(|| ErrorDetail::new(ErrorCode::Forbidden, "no caller may make this call"))?;
+        let certificate = request.extensions().get::<Certificate>().cloned();
+        Ok(Self { call, headers: request.headers().clone(), certificate })
+    }
+
+    /// Whether the caller may still make the call.
+    ///
+    /// # Errors
+    /// If that cannot be told now.
+    pub(super) async fn holds(&self, server: &Server) -> Result<bool, ErrorDetail> {
+        let session = session(&server.face, &self.headers);
+        let certificate = self.certificate.as_ref();
+        let shown = Shown { headers: &self.headers, path: "", certificate, session };
+        server.access.still_admits(self.call, shown).await
+    }
+}
 
 /// Refuses a change that a browser may have sent for a page of another origin. A form cannot send JSON, and a
 /// script of another origin cannot hide where it comes from.

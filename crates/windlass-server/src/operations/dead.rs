@@ -13,8 +13,13 @@ use crate::api::{DEAD_COUNTS, DeadGroup, DeadGroups, ErrorDetail, TaskFilter};
 /// Dead tasks that one call looks at, the newest.
 pub const DEAD_SCAN_MAX: u64 = 10_000;
 
+/// Reads of the store by one call. Each looks at a bounded number of tasks, of which a narrow filter may match none:
+/// without a bound such a filter would read the whole store.
+const READS_MAX: usize = 20;
+
 impl Operations {
-    /// Groups dead tasks by kind and error, the largest group first.
+    /// Groups dead tasks by kind and error, the largest group first. `more` says that older tasks were not looked
+    /// at.
     pub async fn dead_groups(&self, filter: TaskFilter) -> Result<DeadGroups> {
         if let Some(state) = filter.state.filter(|state| *state != State::Dead) {
             return Err(ErrorDetail::invalid(format!(
@@ -24,7 +29,7 @@ impl Operations {
         let filter = Filter { state: Some(State::Dead), ..filter.checked()? };
         let mut groups: HashMap<(Name, String), Group> = HashMap::new();
         let (mut looked_at, mut after) = (0, None);
-        loop {
+        for _ in 0..READS_MAX {
             let page = self.store.summaries(&filter, after, PAGE_MAX).await?;
             looked_at += page.tasks.len() as u64;
             for task in page.tasks {

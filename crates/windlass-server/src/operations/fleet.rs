@@ -1,9 +1,8 @@
 //! Queues, workers, and what the process reports about itself.
 
-use std::{cmp::Reverse, sync::atomic::Ordering, time::Duration};
+use std::{cmp::Reverse, sync::atomic::Ordering};
 
-use tokio::time::Instant;
-use windlass_core::{Error, Timestamp, WorkerId, usage::PoolUsage};
+use windlass_core::{Error, WorkerId, usage::PoolUsage};
 
 use super::{Operations, Result, view};
 use crate::api::{
@@ -13,14 +12,6 @@ use crate::api::{
 
 pub(super) mod consumers;
 mod why;
-
-/// How long pages show an audit before they ask for another.
-const AUDIT_SERVES: Duration = Duration::from_mins(1);
-/// Audits for pages take at most one part in so many of the time.
-const AUDIT_SHARE: u32 = 50;
-
-/// The last audit for pages: until when it serves, what it found, and when.
-pub(super) type LastAudit = tokio::sync::Mutex<Option<(Instant, Audit, Timestamp)>>;
 
 impl Operations {
     /// Every queue with its figures, by name.
@@ -58,24 +49,9 @@ impl Operations {
     /// Checks every task for a broken promise. It reads everything: for operators, not for a monitor.
     pub async fn audit(&self) -> Result<Audit> {
         let findings = self.store.audit().await?;
-        self.watch.note_audit(findings.len());
-        Ok(Audit { findings })
-    }
-
-    /// The same, with the time at which the store was audited. Pages ask for it again and again, so an audit
-    /// serves for a minute, and one that took long serves for fifty times as long.
-    pub async fn recent_audit(&self) -> Result<(Audit, Timestamp)> {
-        let mut last = self.audited.lock().await;
-        if let Some((until, audit, at)) = &*last
-            && Instant::now() < *until
-        {
-            return Ok((audit.clone(), *at));
-        }
-        let began = Instant::now();
-        let (audit, at) = (self.audit().await?, now());
-        let serves = AUDIT_SERVES.max(began.elapsed() * AUDIT_SHARE);
-        *last = Some((Instant::now() + serves, audit.clone(), at));
-        Ok((audit, at))
+        let audit = Audit { findings };
+        self.watch.note_audit(&audit);
+        Ok(audit)
     }
 
     /// Counts of this process since it started. Does not ask the store.

@@ -1,6 +1,6 @@
 //! What everyone who watches the store sees. Any number of callers cost the store as much as one.
 
-use std::convert::Infallible;
+use std::{convert::Infallible, sync::Arc, time::Duration};
 
 use axum::body::Bytes;
 use tokio::sync::OwnedSemaphorePermit;
@@ -9,8 +9,8 @@ use windlass_core::{Name, Timestamp};
 
 use super::{Operations, Result};
 use crate::{
-    api::{LastAudit, Series, Snapshot},
-    watch,
+    api::{Audit, LastAudit, Series, Snapshot},
+    watch::{self, Backlogs},
 };
 
 impl Operations {
@@ -22,6 +22,11 @@ impl Operations {
     /// The history of a queue, or of all queues together, from a time on.
     pub async fn series(&self, queue: Option<Name>, from: Option<Timestamp>) -> Series {
         self.watch.series(queue, from).await
+    }
+
+    /// The backlog of each queue over a time until now, in at most about so many points.
+    pub(crate) async fn backlogs(&self, over: Duration, most: u32) -> Backlogs {
+        self.watch.backlogs(over, most).await
     }
 
     /// Keeps the history complete while no caller looks. Ends only by being dropped.
@@ -40,6 +45,13 @@ impl Operations {
         (shot.number, shot.event())
     }
 
+    /// What this process knows of audits without a further one: the last of all, and what the last one found that
+    /// a caller asked for.
+    pub(crate) fn known_audits(&self) -> (Option<LastAudit>, Option<(Arc<Audit>, Timestamp)>) {
+        (self.watch.audited(self.last_audit()), self.watch.asked_audit())
+    }
+
+    /// The last audit of the worker in this process.
     fn last_audit(&self) -> Option<LastAudit> {
         let (findings, at) = self.exposition.as_ref().and_then(Exposition::last_audit)?;
         Some(LastAudit { findings: findings as u64, at: watch::at(at) })

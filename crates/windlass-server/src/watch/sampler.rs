@@ -14,6 +14,7 @@ use windlass_core::{
 };
 
 use super::{
+    Backlogs,
     fleet::Fleet,
     tracks::{Mark, Tracks},
 };
@@ -52,6 +53,8 @@ pub(super) struct QueueFigures {
     pub(super) depth: Depth,
     pub(super) kinds: u32,
     pub(super) oldest_ready: Option<Duration>,
+    /// Whether a live worker that serves it leaves it out of its counts.
+    pub(super) is_uncounted: bool,
     /// Kinds with tasks to do, and how many they have.
     pub(super) to_do: BTreeMap<Name, u64>,
 }
@@ -135,12 +138,17 @@ impl Sampler {
         self.tracks.points(queue, from)
     }
 
+    /// The backlog of each queue over a time until now, in at most about so many points.
+    pub(super) fn backlogs(&self, over: Duration, most: u32) -> Backlogs {
+        self.tracks.backlogs(self.found.at.before(over), most)
+    }
+
     async fn ask(&mut self, store: &SharedStore, reach: Reach) -> Result<(), Error> {
         let workers = store.workers().await?;
         let lanes = store.lane_records().await?;
         let ready = store.ready_lines().await?;
         self.fleet.note(&workers);
-        let queues = self.queues(&lanes, &ready);
+        let queues = self.queues(&lanes, &ready, &workers);
         if reach == Reach::Whole {
             // A queue that is paused before its first task has no lane.
             let paused = store.paused_queues().await?;
@@ -172,8 +180,8 @@ impl Sampler {
 
     /// The figures of a queue for its history.
     pub(super) fn mark(&self, queue: &Name, figures: &QueueFigures) -> Mark {
-        let QueueFigures { depth, oldest_ready, .. } = figures;
-        Mark { at: self.found.at, depth: *depth, done: self.fleet.of(queue), oldest_ready: *oldest_ready }
+        let QueueFigures { depth, oldest_ready, is_uncounted, .. } = *figures;
+        Mark { at: self.found.at, depth, done: self.fleet.of(queue), is_uncounted, oldest_ready }
     }
 
     /// The figures of all queues together.
@@ -183,18 +191,27 @@ impl Sampler {
             depth.add(&figures.depth);
         }
         let oldest_ready = self.found.queues.values().filter_map(|figures| figures.oldest_ready).max();
-        Mark { at: self.found.at, depth, done: self.fleet.total(), oldest_ready }
+        let (done, is_uncounted) = (self.fleet.total(), self.fleet.has_silent());
+        Mark { at: self.found.at, depth, done, is_uncounted, oldest_ready }
     }
 
-    fn queues(&mut self, lanes: &[LaneRecord], ready: &ReadyLines) -> BTreeMap<Name, QueueFigures> {
+    fn queues(
+        &mut self,
+        lanes: &[LaneRecord],
+        ready: &ReadyLines,
+        workers: &[WorkerRecord],
+    ) -> BTreeMap<Name, QueueFigures> {
         let now = Instant::now();
         self.ages.note(ready.last, now);
+        let suspects = self.fleet.suspects(workers);
         let mut queues: BTreeMap<Name, QueueFigures> = BTreeMap::new();
         for lane in lanes {
             let figures = queues.entry(lane.queue.clone()).or_default();
             figures.paused |= lane.paused;
             figures.depth.add(&lane.depth);
             figures.kinds += 1;
+            figures.is_uncounted |=
+                suspects.iter().any(|suspect| suspect.leaves_out(&lane.queue, &lane.kind));
             let to_do = lane.depth.ready + lane.depth.held;
             if to_do > 0 {
                 figures.to_do.insert(lane.kind.clone(), to_do);

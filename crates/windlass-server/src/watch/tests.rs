@@ -118,6 +118,6 @@ async fn the_later_audit_is_shown() {
     let watch = Watch::default();
     let earlier = LastAudit { findings: 3, at: Timestamp::from_ms(7) };
     assert_eq!(watch.audited(Some(earlier)), Some(earlier));
-    watch.note_audit(0);
+    watch.note_audit(&Audit::default());
     assert_eq!(watch.audited(Some(earlier)).unwrap().findings, 0);
 }

@@ -14,7 +14,7 @@ use windlass_core::{
     store::Depth,
 };
 
-use super::RECORD_EVERY;
+use super::{Backlogs, RECORD_EVERY};
 use crate::api::SeriesPoint;
 
 /// Most queues that have a history. One of a day takes about 200 kB.
@@ -38,6 +38,8 @@ pub(super) struct Mark {
     pub(super) at: Timestamp,
     pub(super) depth: Depth,
     pub(super) done: Counts,
+    /// Whether there may be work that `done` does not hold.
+    pub(super) is_uncounted: bool,
     pub(super) oldest_ready: Option<Duration>,
 }
 
@@ -49,6 +51,8 @@ struct Kept {
     /// Whether the backlog was counted up to a bound only.
     at_least: bool,
     is_rough: bool,
+    /// Whether more may have left than `left` says.
+    is_uncounted: bool,
     ready: u64,
     running: u64,
     dead: u64,
@@ -60,13 +64,14 @@ struct Kept {
 
 impl From<Mark> for Kept {
     fn from(mark: Mark) -> Self {
-        let Mark { at, depth, done, oldest_ready } = mark;
+        let Mark { at, depth, done, is_uncounted, oldest_ready } = mark;
         let any = |states: windlass_core::depth::States| BACKLOG.iter().any(|state| states.contains(*state));
         Self {
             at,
             backlog: backlog(&depth),
             at_least: any(depth.at_least),
             is_rough: any(depth.about),
+            is_uncounted,
             ready: depth.ready,
             running: depth.running,
             dead: depth.dead,
@@ -83,6 +88,11 @@ impl Kept {
     fn point(self) -> Point {
         let left = self.left.cast_signed();
         Point { at: self.at, backlog: self.backlog, came: left.saturating_add_unsigned(self.backlog), left }
+    }
+
+    /// Whether its backlog and its counts are known.
+    fn is_known(self) -> bool {
+        !self.at_least && !self.is_uncounted
     }
 
     /// Whether nothing has happened between two points.
@@ -129,16 +139,27 @@ impl Track {
         }
     }
 
-    /// The points of the last five minutes whose backlog is known, and the newest figures.
+    /// The points of the last five minutes that are known, back to the first that is not, and the newest figures.
     fn recent(&self, now: Kept) -> Vec<Kept> {
         let from = now.at.before(forecast::SPAN_MAX);
-        let known = |point: &&Kept| point.at >= from && !point.at_least;
+        let known = |point: &&Kept| point.at >= from && point.is_known();
         let mut recent: Vec<Kept> = self.fine.iter().rev().take_while(known).copied().collect();
         recent.reverse();
-        if !now.at_least && recent.last().is_none_or(|last| last.at < now.at) {
+        if now.is_known() && recent.last().is_none_or(|last| last.at < now.at) {
             recent.push(now);
         }
         recent
+    }
+
+    /// The last figure of each stretch of so long, with its time.
+    fn backlog(&self, from: Timestamp, every: Duration) -> Vec<(Timestamp, u64)> {
+        let stretch = |at: Timestamp| at.as_ms().div_euclid((every.as_millis() as i64).max(1));
+        let mut figures: Vec<(Timestamp, u64)> = Vec::new();
+        for point in self.fine.iter().filter(|point| point.at >= from) {
+            figures.pop_if(|(last, _)| stretch(*last) == stretch(point.at));
+            figures.push((point.at, point.backlog));
+        }
+        figures
     }
 
     fn points(&self, from: Option<Timestamp>) -> Vec<SeriesPoint> {
@@ -168,9 +189,10 @@ fn shown(point: Kept, before: Option<Kept>) -> SeriesPoint {
     let seconds = before.map_or(0.0, |before| point.at.since(before.at).as_secs_f64());
     let rate = |now: i64, then: i64| now.saturating_sub(then).max(0) as f64 / seconds;
     let before = before.filter(|_| seconds > 0.0);
+    let before = before.filter(|before| !point.is_uncounted && !before.is_uncounted);
     let counted =
         |of: fn(Kept) -> u64| before.map(|before| rate(of(point).cast_signed(), of(before).cast_signed()));
-    let known = before.filter(|before| !point.at_least && !before.at_least);
+    let known = before.filter(|before| point.is_known() && before.is_known());
     SeriesPoint {
         at: point.at,
         backlog: point.backlog,
@@ -231,6 +253,11 @@ impl Tracks {
             None => Some(&self.total),
             Some(queue) => self.queues.get(queue),
         };
+        if now.is_uncounted {
+            let is_empty = now.backlog == 0 && !now.at_least;
+            let forecast = if is_empty { Forecast::Empty } else { Forecast::TooLittleKnown };
+            return (Speed::default(), forecast);
+        }
         let recent = track.map_or_else(|| vec![now], |track| track.recent(now));
         let series: Vec<Point> = recent.iter().map(|point| point.point()).collect();
         let forecast = if now.at_least { Forecast::TooLittleKnown } else { forecast::forecast(&series) };
@@ -243,6 +270,14 @@ impl Tracks {
             None => self.total.points(from),
             Some(queue) => self.queues.get(queue).map(|track| track.points(from)).unwrap_or_default(),
         }
+    }
+
+    /// The backlog of each queue from this time on, in at most about so many points.
+    pub(super) fn backlogs(&self, from: Timestamp, most: u32) -> Backlogs {
+        let first = self.total.fine.front().map_or(from, |point| point.at.max(from));
+        let covered = self.noted_at.map_or(Duration::ZERO, |last| last.since(first));
+        let every = covered / most.max(1);
+        self.queues.iter().map(|(queue, track)| (queue.clone(), track.backlog(from, every))).collect()
     }
 
     fn place(&mut self, queue: &Name, at: Timestamp) -> Option<&mut Track> {

@@ -1,6 +1,13 @@
 //! A store that fails in one way, or never answers.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use windlass_core::{
@@ -17,15 +24,31 @@ use windlass_core::{
 pub struct DeadStore {
     rules: Rules,
     error: Option<Error>,
+    /// Reads of lists, if it answers them.
+    reads: Option<AtomicU64>,
 }
+
+/// An endless store answers so many reads of lists, and then fails.
+const READS_MAX: u64 = 100;
 
 impl DeadStore {
     pub fn silent() -> Arc<Self> {
-        Arc::new(Self { rules: Rules::default(), error: None })
+        Arc::new(Self { rules: Rules::default(), error: None, reads: None })
     }
 
     pub fn failing(error: Error) -> Arc<Self> {
-        Arc::new(Self { rules: Rules::default(), error: Some(error) })
+        Arc::new(Self { rules: Rules::default(), error: Some(error), reads: None })
+    }
+
+    /// One that has so many tasks that no list comes to its end, and none that a filter matches.
+    pub fn endless() -> Arc<Self> {
+        let error = Some(Error::Unavailable("too many reads".to_owned()));
+        Arc::new(Self { rules: Rules::default(), error, reads: Some(AtomicU64::new(0)) })
+    }
+
+    /// How many lists were read.
+    pub fn reads(&self) -> u64 {
+        self.reads.as_ref().map_or(0, |reads| reads.load(Ordering::Relaxed))
     }
 
     async fn fail<T>(&self) -> Result<T> {
@@ -114,8 +137,13 @@ impl Store for DeadStore {
         self.fail().await
     }
 
-    async fn tasks(&self, _: &Filter, _: Option<TaskId>, _: u32) -> Result<Page> {
-        self.fail().await
+    async fn tasks(&self, _: &Filter, after: Option<TaskId>, _: u32) -> Result<Page> {
+        let read = self.reads.as_ref().map_or(READS_MAX, |reads| reads.fetch_add(1, Ordering::Relaxed));
+        if read >= READS_MAX {
+            return self.fail().await;
+        }
+        let next = after.map_or(i64::MAX, TaskId::raw) - 20_000;
+        Ok(Page { tasks: Vec::new(), next: Some(TaskId::from_raw(next)) })
     }
 
     async fn ended(&self, _: &[TaskId], _: Duration) -> Result<Vec<(TaskId, Option<TaskRecord>)>> {

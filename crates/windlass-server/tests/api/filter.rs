@@ -7,7 +7,7 @@ use windlass_core::{NewTask, Payload, Store, task::Key};
 use windlass_server::{Operations, api::TaskFilter};
 use windlass_sqlite::{Location, Options, SqliteStore};
 
-use crate::harness::Api;
+use crate::{dead_store::DeadStore, harness::Api};
 
 /// The ids of a list in both forms.
 async fn listed(api: &Api, query: &str) -> Vec<String> {
@@ -67,6 +67,8 @@ async fn a_filter_without_meaning_is_refused() {
         ("until=soon", "until"),
         ("detail=some", "detail"),
         ("cause=x&state=ready", "cause"),
+        ("cause=a%00", "cause must have no NUL"),
+        ("key=%00", "key must have no NUL"),
     ] {
         let (code, message) = api.get(&format!("/v1/tasks?{query}")).await.error(400);
         assert!(code == "invalid" && message.contains(named), "{query}: {message}");
@@ -162,4 +164,13 @@ async fn a_bounded_look_says_how_far_back_it_went() {
     let page = operations.summaries(TaskFilter::default(), None, Some(10)).await.unwrap();
     assert_eq!((page.tasks.len(), page.looked_back_to), (10, None), "a full page has not looked further");
     store.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn groups_of_a_narrow_filter_need_few_reads() {
+    let store = DeadStore::endless();
+    let filter = TaskFilter { cause: Some("rare".to_owned()), ..TaskFilter::default() };
+    let groups = Operations::new(store.clone()).dead_groups(filter).await.unwrap();
+    assert_eq!((groups.groups.len(), groups.looked_at, groups.more), (0, 0, true));
+    assert!(store.reads() <= 20, "{} reads", store.reads());
 }

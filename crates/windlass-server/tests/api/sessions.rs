@@ -20,11 +20,11 @@ use crate::{
 };
 
 /// What a page of this server sends with a change.
-const PAGE: &str =
+pub const PAGE: &str =
     "origin: http://localhost\r\nsec-fetch-site: same-origin\r\ncontent-type: application/json\r\n";
 
 /// Sends a request with exactly these headers.
-async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
+pub async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
     let (method, path) = call.split_once(' ').unwrap();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\nconnection: close",
@@ -34,7 +34,7 @@ async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
 }
 
 /// Logs in; returns the cookie as a browser sends it, and the answer.
-async fn log_in(api: &Api, token: &str) -> (String, Value) {
+pub async fn log_in(api: &Api, token: &str) -> (String, Value) {
     let answer = send(api, "POST /v1/login", PAGE, &json!({"token": token}).to_string()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     (cookie(&answer), answer.json())
@@ -45,7 +45,7 @@ fn cookie(answer: &Answer) -> String {
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
-fn with(cookie: &str) -> String {
+pub fn with(cookie: &str) -> String {
     format!("cookie: {cookie}\r\n")
 }
 
@@ -228,6 +228,54 @@ async fn guesses_are_limited_as_those_of_bearers_are() {
     assert_eq!((logins, sessions), (900, 900));
     access.admit(list, shown(&headers, &session)).await.unwrap();
     access.log_in(&good).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn guesses_do_not_shut_out_real_sessions() {
+    let (store, clock, operations, access) = decider(TOKENS);
+    let token = operations.create_token(reading(None)).await.unwrap().token;
+    let known = access.log_in(&token).await.unwrap().secret;
+    let headers = http::HeaderMap::new();
+    let list = of("GET /v1/tasks");
+    let mut guesses = (0..).map(|n: u32| format!("ws_{n:016x}_{}", "A".repeat(43)));
+    let other_server = access::Access::new(Some(store.clone()), TOKENS);
+    for _ in 0..20 {
+        for guess in guesses.by_ref().take(200) {
+            access.admit(list, shown(&headers, &guess)).await.unwrap_err();
+        }
+        access.admit(list, shown(&headers, &known)).await.unwrap();
+        let new = other_server.log_in(&token).await.unwrap().secret;
+        clock.advance(Duration::from_secs(1));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        for guess in guesses.by_ref().take(200) {
+            access.admit(list, shown(&headers, &guess)).await.unwrap_err();
+        }
+        access.admit(list, shown(&headers, &new)).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn guesses_do_not_shut_out_a_login() {
+    let server = Guarded::start().await;
+    let body = json!({"token": server.token(&[Scope::Read]).await}).to_string();
+    let name = format!("windlass-{}", server.api.address.port());
+    let guess = |n: u32| format!("cookie: {name}=ws_{n:016x}_{}\r\n", "A".repeat(43));
+    let mut requests = String::new();
+    for n in 0..400 {
+        requests += &format!("GET /v1/queues HTTP/1.1\r\nhost: localhost\r\n{}\r\n", guess(n));
+    }
+    requests += &format!(
+        "POST /v1/login HTTP/1.1\r\nhost: localhost\r\n{}{PAGE}content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        guess(400),
+        body.len()
+    );
+    let mut connection = server.api.connect().await;
+    connection.send(requests.as_bytes()).await;
+    let answers = String::from_utf8(connection.rest().await).unwrap();
+    let statuses: Vec<_> = answers.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+    assert_eq!(statuses.len(), 401);
+    assert!(statuses.contains(&"429"));
+    assert_eq!(statuses.last(), Some(&"200"));
 }
 
 #[tokio::test(start_paused = true)]

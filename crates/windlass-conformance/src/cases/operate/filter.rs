@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    NewTask, Outcome, Payload, State, TaskId,
+    Error, NewTask, Outcome, Payload, State, TaskId,
     store::{FILTER_IDS_MAX, Filter, cause_of},
 };
 
@@ -109,6 +109,23 @@ pub async fn a_filter_of_too_many_ids_is_refused(harness: &dyn Harness) {
     let filter = Filter { ids: Some(vec![TaskId::from_raw(1); FILTER_IDS_MAX + 1]), ..Filter::default() };
     assert!(rig.store.tasks(&filter, None, 1).await.is_err());
     assert!(rig.store.summaries(&filter, None, 1).await.is_err());
+}
+
+pub async fn a_filter_with_a_nul_is_refused(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let text = || Some("a\0b".to_owned());
+    let filters = [
+        Filter { key: text(), ..Filter::default() },
+        Filter { cause: text(), ..Filter::default() },
+        Filter { cause: text(), ids: Some(vec![TaskId::from_raw(1)]), ..Filter::default() },
+    ];
+    for filter in filters {
+        let refused = [
+            rig.store.tasks(&filter, None, 1).await.err(),
+            rig.store.summaries(&filter, None, 1).await.err(),
+        ];
+        assert!(refused.iter().all(|error| matches!(error, Some(Error::Invalid(_)))), "{refused:?}");
+    }
 }
 
 pub async fn a_time_is_the_end_of_one_filter_and_the_start_of_another(harness: &dyn Harness) {

@@ -20,7 +20,9 @@ pub(in super::super) async fn dead(ask: &Ask) -> Result<Sheet> {
     let groups = ask.operations().dead_groups(query.filter()?).await?;
     let body = html! {
         (top(&html! { "Dead tasks by cause" }, &html! { a.button href=(viewer.link("/tasks?state=dead")) { "As a list" } }))
-        @if groups.groups.is_empty() {
+        @if groups.groups.is_empty() && groups.more {
+            (empty("None of the newest dead tasks matches. Older ones were not looked at.", ""))
+        } @else if groups.groups.is_empty() {
             (empty("No task is dead.", ""))
         } @else {
             (table("Causes", &head(), &html! { @for group in &groups.groups { (row(viewer, group)) } }))

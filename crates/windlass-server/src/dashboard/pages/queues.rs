@@ -3,22 +3,27 @@
 use std::time::Duration;
 
 use maud::{Markup, html};
-use windlass_core::{Depth, Name, State, why::human};
+use windlass_core::{Depth, Name, State, Timestamp, why::human};
 
 use super::super::{
-    chart::{Curve, curves},
+    chart::spark,
     flow::{mark, rate},
     parts::{Button, Tone, badge, count, empty, name_link, state, table, task_link, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
 use crate::{
-    api::{Cause, ErrorCode, ErrorDetail, QueueFlow, QueueWhy, Series, WorkerView},
+    api::{Cause, ErrorCode, ErrorDetail, QueueFlow, QueueWhy, WorkerView},
     operations::Result,
+    watch::Backlogs,
 };
 
 /// States in which a task waits.
 const WAITING: [State; 4] = [State::Ready, State::Held, State::Waiting, State::Scheduled];
+/// How far back the curve of a queue goes.
+const CURVE_OVER: Duration = Duration::from_hours(1);
+/// About how many points it has. The page is sent again and again, with up to 500 curves.
+const CURVE_POINTS: u32 = 60;
 /// States that a queue has a figure for, in the order of the columns.
 const STATES: [State; 6] =
     [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
@@ -26,21 +31,18 @@ const STATES: [State; 6] =
 pub(in super::super) async fn queues(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
     let snapshot = ask.operations().snapshot().await;
-    let mut lines = Vec::with_capacity(snapshot.queues.len());
-    for queue in &snapshot.queues {
-        let series = ask.operations().series(Some(queue.queue.clone()), None).await;
-        lines.push((queue, series));
-    }
+    let backlogs = ask.operations().backlogs(CURVE_OVER, CURVE_POINTS).await;
+    let span = Span::of(&backlogs);
     let body = html! {
         (top(&html! { "Queues" }, &html! {}))
-        @if lines.is_empty() {
+        @if snapshot.queues.is_empty() {
             (empty("No task has been added yet, so there is no queue.", "windlass enqueue echo --payload '{\"hello\":\"world\"}'"))
         } @else {
             (table("Queues", &html! {
                 (head("Queue"))
                 th.n scope="col" { "Oldest" } th.n scope="col" { "In/s" } th.n scope="col" { "Out/s" } th scope="col" { "Backlog" } th scope="col" { "Clears" }
                 th scope="col" { "Actions" }
-            }, &html! { @for (queue, series) in &lines { (row(viewer, queue, series)) } }))
+            }, &html! { @for queue in &snapshot.queues { (row(viewer, queue, &span.curve(backlogs.get(&queue.queue)))) } }))
             @if snapshot.more_queues > 0 { p.soft { (count(snapshot.more_queues)) " more queues have less to do and are not shown." } }
         }
     };
@@ -137,9 +139,29 @@ fn head(first: &str) -> Markup {
     }
 }
 
-fn row(viewer: &Viewer, queue: &QueueFlow, series: &Series) -> Markup {
+/// The time that the curves of all queues show.
+struct Span {
+    first: Timestamp,
+    last: Timestamp,
+}
+
+impl Span {
+    /// From the first point of all queues to the last.
+    fn of(backlogs: &Backlogs) -> Self {
+        let times = || backlogs.values().flatten().map(|(at, _)| *at);
+        Self { first: times().min().unwrap_or_default(), last: times().max().unwrap_or_default() }
+    }
+
+    /// The points of one queue, each at its time.
+    fn curve(&self, points: Option<&Vec<(Timestamp, u64)>>) -> Vec<(f64, u64)> {
+        let whole = self.last.since(self.first).as_secs_f64().max(1.0);
+        let place = |at: &Timestamp| at.since(self.first).as_secs_f64() / whole;
+        points.into_iter().flatten().map(|(at, backlog)| (place(at), *backlog)).collect()
+    }
+}
+
+fn row(viewer: &Viewer, queue: &QueueFlow, backlog: &[(f64, u64)]) -> Markup {
     let (name, flow) = (queue.queue.as_str(), &queue.flow);
-    let backlog: Vec<_> = series.points.iter().map(|point| point.backlog as f64).collect();
     html! {
         tr data-key=(name) {
             th scope="row" {
@@ -152,7 +174,7 @@ fn row(viewer: &Viewer, queue: &QueueFlow, series: &Series) -> Markup {
             td.n { @if let Some(ms) = flow.oldest_ready_ms { (human(Duration::from_millis(ms))) } @else { span.soft { "–" } } }
             td.n { (rate(flow.in_per_s)) }
             td.n { (rate(flow.out_per_s)) }
-            td { @if backlog.len() > 1 { (curves(&[Curve { class: "a", values: &backlog }], (100, 24), "spark", &format!("backlog of {name} over time"))) } }
+            td { @if backlog.len() > 1 { (spark(backlog, &format!("backlog of {name} in the last hour"))) } }
             td { (flow.forecast.sentence) }
             td { div.actions { (actions(viewer, name, queue.paused)) } }
         }

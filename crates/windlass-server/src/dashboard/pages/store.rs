@@ -5,13 +5,10 @@ use std::time::Duration;
 use maud::{Markup, html};
 use windlass_core::why::human;
 
-use super::{
-    super::{
-        parts::{Tone, badge, bytes, copy, count, table, task_link, time, top},
-        recent::Sheet,
-        viewer::{Ask, Viewer},
-    },
-    part_failed,
+use super::super::{
+    parts::{Button, Tone, badge, bytes, copy, count, table, task_link, time, top},
+    recent::Sheet,
+    viewer::{Ask, Viewer},
 };
 use crate::{
     api::{Audit, InfoView},
@@ -46,13 +43,7 @@ pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
             }
         }
         section.panel aria-labelledby="connections" { h2 id="connections" { "Connections and duties" } (connections(&info)) }
-        section aria-labelledby="audit" {
-            h2 id="audit" { "Audit" }
-            @match ask.operations().recent_audit().await {
-                Ok((audit, at)) => { (findings(&ask.viewer, &audit)) p.soft { "Audited " (time(at)) ". An audit reads every task, so this page asks for one a minute at most." } },
-                Err(error) => (part_failed("The audit", &error)),
-            }
-        }
+        section aria-labelledby="audit" { (audit(ask)) }
     };
     Ok(Sheet::new("Store", body))
 }
@@ -100,6 +91,32 @@ fn connections(info: &InfoView) -> Markup {
             @else { "The worker of this process does the duties of the store: due tasks, schedules, old history. More:" }
         }
         (copy("windlass doctor"))
+    }
+}
+
+/// The last audit, and a button for another. An audit reads every task, so the page itself never asks for one.
+fn audit(ask: &Ask) -> Markup {
+    let (last, asked) = ask.operations().known_audits();
+    let question =
+        "An audit reads every task of the store. With millions of tasks it takes minutes. Start one?";
+    let button = Button::new("Audit now", "GET /v1/audit", "/v1/audit".to_owned()).ask(question);
+    html! {
+        div.top { h2 id="audit" { "Audit" } div.actions { (button.show(&ask.viewer)) } }
+        @match (last, asked) {
+            (None, _) => p.soft { "This server knows of no audit yet." },
+            (Some(last), Some((audit, at))) if last.at == at => {
+                p.soft { "Audited " (time(at)) "." }
+                (findings(&ask.viewer, &audit))
+            },
+            (Some(last), _) if last.findings == 0 => {
+                p.soft { "The worker of this server audited " (time(last.at)) "." }
+                (findings(&ask.viewer, &Audit::default()))
+            },
+            (Some(last), _) => {
+                p.soft { "The worker of this server audited " (time(last.at)) "." }
+                div.why.bad { p { strong { (last.findings) " findings." } " Audit now to see them." } }
+            },
+        }
     }
 }
 

@@ -40,7 +40,11 @@ pub(super) fn router() -> Router<Arc<Server>> {
 /// without a sign of it.
 async fn login(State(server): Shared, request: Request) -> Result<Response> {
     check_page(&request)?;
-    let before = session_of(&server, request.headers()).await?;
+    let before = match session_of(&server, request.headers()).await {
+        // So many callers send guesses that this cookie is not looked up: it is no known session.
+        Err(error) if error.code == ErrorCode::RateLimited => None,
+        answer => answer?,
+    };
     let LoginRequest { token } = body::small(&server, request).await?;
     if token.is_empty() {
         return Err(ErrorDetail::invalid("token must not be empty"));

@@ -11,7 +11,7 @@ fn mark(seconds: i64, ready: u64, left: u64, retried: u64) -> Mark {
     let depth = Depth { ready, running: 2, scheduled: 1_000, ..Depth::default() };
     let done = Counts { done: left, retried, ..Counts::default() };
     let at = Timestamp::from_ms(seconds * 1_000);
-    Mark { at, depth, done, oldest_ready: Some(Duration::from_secs(3)) }
+    Mark { at, depth, done, is_uncounted: false, oldest_ready: Some(Duration::from_secs(3)) }
 }
 
 /// A history of one queue with a point each five seconds: 20 come and 30 leave in each.
@@ -35,6 +35,30 @@ fn rates_and_forecast_follow_from_depths_and_ends() {
         assert_eq!(figures, [Some(4.0), Some(6.0), Some(6.0), Some(0.2)]);
         assert_eq!(forecast.to_string(), "clears in about 6 d", "scheduled tasks are not in the backlog");
     }
+}
+
+#[test]
+fn work_that_is_not_counted_gives_neither_rates_nor_a_forecast() {
+    let mut tracks = drained(61);
+    let queue = name("mail");
+    let unknown = Mark { is_uncounted: true, ..mark(305, 1_000_000, 1_800, 60) };
+    let note = |tracks: &mut Tracks, mark: Mark| tracks.note(mark, [(&queue, mark)].into_iter());
+    note(&mut tracks, unknown);
+    assert_eq!(tracks.outlook(Some(&queue), unknown), (Speed::default(), Forecast::TooLittleKnown));
+    let nothing = Mark { depth: Depth::default(), ..unknown };
+    assert_eq!(tracks.outlook(Some(&queue), nothing).1, Forecast::Empty);
+    // Then all work is counted again: rates begin anew, and do not span what is not known.
+    for step in 0_i64..7 {
+        let n = step.cast_unsigned();
+        note(&mut tracks, mark(310 + step * 5, 500_000 - 10 * n, 1_800 + 30 * n, 60));
+        let rates =
+            tracks.outlook(Some(&queue), mark(310 + step * 5, 500_000 - 10 * n, 1_800 + 30 * n, 60)).0;
+        assert!(rates.left.is_none_or(|left| (left - 6.0).abs() < 0.001), "{rates:?}");
+        assert_eq!(rates.left.is_some(), step >= 2, "{step}");
+    }
+    let points = tracks.points(Some(&queue), Some(Timestamp::from_ms(300_000)));
+    let rates: Vec<_> = points.iter().map(|point| (point.in_per_s, point.out_per_s)).collect();
+    assert_eq!(rates[..4], [(Some(4.0), Some(6.0)), (None, None), (None, None), (Some(4.0), Some(6.0))]);
 }
 
 #[test]
@@ -78,6 +102,20 @@ fn a_series_begins_where_it_is_asked_to() {
     let points = drained(61).points(None, Some(from));
     assert_eq!((points.len(), points[0].at, points[0].in_per_s), (11, from, Some(4.0)));
     assert_eq!(drained(61).points(Some(&name("other")), None), []);
+}
+
+#[test]
+fn the_backlogs_of_an_hour_have_about_a_point_a_minute() {
+    let queue = name("mail");
+    let tracks = drained(26 * 720);
+    let last = tracks.points(Some(&queue), None).pop().unwrap();
+    let from = last.at.before(Duration::from_hours(1));
+    let points = &tracks.backlogs(from, 60)[&queue];
+    assert!((59..=61).contains(&points.len()), "{}", points.len());
+    assert_eq!(points.last(), Some(&(last.at, last.backlog)));
+    assert!(points[0].0 >= from && points[0].0.since(from) <= Duration::from_mins(1));
+    assert_eq!(drained(5).backlogs(Timestamp::from_ms(0), 60)[&queue].len(), 5, "a short history is whole");
+    assert_eq!(drained(1).backlogs(Timestamp::from_ms(0), 60)[&queue].len(), 1);
 }
 
 #[test]

@@ -6,11 +6,18 @@ use windlass_core::Scope;
 use crate::{
     access::Guarded,
     harness::{Api, Connection},
+    sessions::{PAGE, log_in, send, with},
 };
 
 async fn open(api: &Api) -> (Connection, String) {
+    open_as(api, "").await
+}
+
+/// The same with these headers.
+async fn open_as(api: &Api, headers: &str) -> (Connection, String) {
     let mut connection = api.connect().await;
-    connection.send(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let request = format!("GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n");
+    connection.send(request.as_bytes()).await;
     let head = connection.head().await;
     (connection, head)
 }
@@ -67,5 +74,47 @@ async fn only_a_token_that_may_read_gets_events() {
         let token = server.token(&[Scope::Read]).await;
         assert_eq!(server.call_as(&token, call).await.status, 200, "{call}");
         assert_eq!(server.call(call, "").await.status, 401, "{call}");
+    }
+}
+
+/// Reads a stream to its end; fails if a few more snapshots come.
+async fn ends(mut connection: Connection, why: &str) {
+    for _ in 0..4 {
+        if chunk(&mut connection).await == "\r\n" {
+            return;
+        }
+    }
+    panic!("the stream went on after {why}");
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_session_and_its_token() {
+    let server = Guarded::start().await;
+    let api = &server.api;
+    let admin = server.token(&[Scope::Admin]).await;
+    let read = server.token(&[Scope::Read]).await;
+    let (out, _) = log_in(api, &admin).await;
+    let (ended, session) = log_in(api, &admin).await;
+    let bearer = format!("authorization: Bearer {read}\r\n");
+    let (of_token, _) = log_in(api, &read).await;
+    let mut streams = Vec::new();
+    for headers in [with(&out), with(&ended), bearer.clone(), with(&of_token)] {
+        let (mut stream, head) = open_as(api, &headers).await;
+        assert!(head.starts_with("HTTP/1.1 200"), "{head}");
+        chunk(&mut stream).await;
+        streams.push(stream);
+    }
+    let (mut stays, _) = open_as(api, &format!("authorization: Bearer {admin}\r\n")).await;
+    let left = send(api, "POST /v1/logout", &format!("{}{PAGE}", with(&out)), "{}").await;
+    let id = session["id"].as_str().unwrap();
+    let stopped = server.call_as(&admin, &format!("DELETE /v1/sessions/{id}")).await;
+    let revoked = server.call_as(&admin, &format!("DELETE /v1/tokens/{}", &read[3..19])).await;
+    assert_eq!((left.status, stopped.status, revoked.status), (200, 200, 200));
+    let ways = ["logout", "the end of the session", "the revocation", "the revocation of its token"];
+    for (stream, why) in streams.into_iter().zip(ways) {
+        ends(stream, why).await;
+    }
+    for _ in 0..3 {
+        assert!(chunk(&mut stays).await.starts_with("event: snapshot"));
     }
 }

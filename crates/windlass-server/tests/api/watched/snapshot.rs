@@ -3,17 +3,20 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use windlass_conformance::MemoryStore;
 use windlass_core::{
-    Counts, Error, Name, NewTask, Outcome, Payload, Rules, Source, Store, WorkerCounts, WorkerReport,
+    Counts, Error, Name, NewTask, Outcome, Payload, Rules, Scope, Source, Store, WorkerCounts, WorkerReport,
     time::ManualClock,
 };
 use windlass_server::{
     Operations,
     api::{Series, Snapshot},
+    http::{Door, Options},
 };
 
 use crate::{
+    access::Guarded,
     dead_store::DeadStore,
     harness::{Api, Hand},
 };
@@ -124,6 +127,34 @@ async fn the_series_has_a_point_every_five_seconds() {
     );
     assert_eq!(of(None).await.points.len(), 14);
     assert_eq!(of(Some("other")).await.points, []);
+}
+
+/// A worker drains a queue and says only how many tasks it runs, as one of another language may.
+#[tokio::test(start_paused = true)]
+async fn work_that_no_worker_counts_raises_no_alarm() {
+    let scene = Scene::new();
+    scene.store.enqueue(vec![task("a"); 1_000]).await.unwrap();
+    let hand = scene.worker(&["a"]).await;
+    for _ in 0..30 {
+        for _ in 0..5 {
+            hand.end(Outcome::Done(None)).await;
+        }
+        scene.clock.advance(Duration::from_secs(5));
+        let report = WorkerReport { in_flight: 5, available: 5, ..WorkerReport::default() };
+        scene.store.renew(hand.id, report).await.unwrap();
+        scene.operations.snapshot().await;
+        scene.pass(Duration::from_secs(5)).await;
+    }
+    let snapshot = scene.operations.snapshot().await;
+    assert!(snapshot.queues[0].flow.oldest_ready_ms.unwrap() > 60_000);
+    for flow in [&snapshot.total, &snapshot.queues[0].flow] {
+        assert_eq!(flow.depth.ready, 1_000 - 150);
+        assert_eq!((flow.in_per_s, flow.out_per_s, flow.failed_per_s), (None, None, None));
+        assert_eq!(flow.forecast.kind, "too_little_known");
+    }
+    assert_eq!(snapshot.attention, []);
+    let points = scene.operations.series(Some(name("default")), None).await.points;
+    assert!(points.iter().all(|point| point.out_per_s.is_none() && point.backlog > 0), "{points:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -252,6 +283,60 @@ async fn jobs_beyond_one_page_are_read_in_turns() {
         assert_eq!(scene.operations.snapshot().await.jobs_at_limit.len(), wanted);
         scene.pass(Duration::from_secs(2)).await;
     }
+}
+
+/// Gets a page from a server whose time the test controls.
+async fn page(operations: &Operations, path: &str) -> String {
+    let (mut client, server) = tokio::io::duplex(1 << 16);
+    let door = Door::new(operations.clone(), Options::default(), "127.0.0.1:7878".parse().unwrap());
+    let served = tokio::spawn(door.serve(server));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+    client.write_all(request.as_bytes()).await.unwrap();
+    let mut answer = String::new();
+    client.read_to_string(&mut answer).await.unwrap();
+    served.await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    answer
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_curve_of_a_queue_has_few_points_at_their_times() {
+    let scene = Scene::new();
+    // A history of three hours, with a pause of half an hour in the last of them.
+    for step in 0..2_160 {
+        scene.add(task("a")).await;
+        if !(1_500..1_860).contains(&step) {
+            scene.operations.snapshot().await;
+        }
+        scene.pass(Duration::from_secs(5)).await;
+    }
+    let page = page(&scene.operations, "/queues").await;
+    let (_, rest) = page.split_once("points=\"").unwrap();
+    let points: Vec<f64> = rest
+        .split_once('"')
+        .unwrap()
+        .0
+        .split_whitespace()
+        .map(|point| point.split_once(',').unwrap().0.parse().unwrap())
+        .collect();
+    assert!((25..=62).contains(&points.len()), "{} points", points.len());
+    assert_eq!((points[0], points[points.len() - 1]), (0.0, 100.0));
+    let widest = points.windows(2).map(|pair| pair[1] - pair[0]).fold(0.0, f64::max);
+    assert!((45.0..55.0).contains(&widest), "half an hour of an hour, and not {widest} %");
+}
+
+#[tokio::test]
+async fn the_page_of_the_store_shows_an_audit_and_runs_none() {
+    let server = Guarded::start().await;
+    let (read, admin) = (server.token(&[Scope::Read]).await, server.token(&[Scope::Admin]).await);
+    let headers = format!("authorization: Bearer {read}\r\nwindlass-fresh: 1\r\n");
+    let shown = server.call("GET /store", &headers).await;
+    assert!(shown.text().contains("This server knows of no audit yet."), "{}", shown.text());
+    assert!(shown.text().contains("data-url=\"/v1/audit\""), "{}", shown.text());
+    assert_eq!(server.call_as(&admin, "GET /v1/audit").await.json(), json!({"findings": []}));
+    let shown = server.call("GET /store", &headers).await;
+    assert!(shown.text().contains("Audited <time"), "{}", shown.text());
+    assert!(shown.text().contains("The audit found nothing."), "{}", shown.text());
 }
 
 #[tokio::test]
