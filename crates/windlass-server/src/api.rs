@@ -85,8 +85,9 @@ pub use job::{JobRemoval, JobRequest, JobView, Jobs};
 pub use schedule::{ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use session::{LoggedOut, LoginRequest, SessionEnded, SessionView, Sessions};
 pub use task::{
-    AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, SUMMARY_ERROR_CHARS, SummaryPage,
-    TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitResponse, WhyView,
+    AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, ExportFormat, ExportRequest,
+    SUMMARY_ERROR_CHARS, SummaryPage, TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
+    WaitRequest, WaitResponse, WhyView,
 };
 pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
 pub use watch::{

@@ -160,12 +160,22 @@ pub(super) struct Button<'a> {
     pub(super) body: Value,
     /// What the viewer is asked first. Without a question the call is made at once.
     pub(super) ask: Option<String>,
+    /// Whether the call is made as a dry run first, and the question says what it would do.
+    pub(super) dry: bool,
     pub(super) tone: Tone,
 }
 
 impl<'a> Button<'a> {
     pub(super) fn new(label: &'a str, call: &'a str, path: String) -> Self {
-        Self { label, call, path, body: Value::Object(serde_json::Map::new()), ask: None, tone: Tone::Plain }
+        Self {
+            label,
+            call,
+            path,
+            body: Value::Object(serde_json::Map::new()),
+            ask: None,
+            dry: false,
+            tone: Tone::Plain,
+        }
     }
 
     pub(super) fn body(mut self, body: Value) -> Self {
@@ -175,6 +185,11 @@ impl<'a> Button<'a> {
 
     pub(super) fn ask(mut self, question: impl Into<String>) -> Self {
         self.ask = Some(question.into());
+        self
+    }
+
+    pub(super) fn dry(mut self) -> Self {
+        self.dry = true;
         self
     }
 
@@ -193,7 +208,7 @@ impl<'a> Button<'a> {
         html! {
             @if viewer.may(self.call) {
                 button type="button" class=(class) data-call=(method(self.call)) data-url=(viewer.link(&self.path))
-                    data-body=(self.body) data-ask=[self.ask.as_deref()] { (self.label) }
+                    data-body=(self.body) data-ask=[self.ask.as_deref()] data-dry[self.dry] { (self.label) }
             }
         }
     }

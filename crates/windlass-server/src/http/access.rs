@@ -16,7 +16,7 @@ use super::{
     face::{self, Face},
 };
 use crate::{
-    access::{self, Access, Answered, Call, Caller, Certificate, Shown, Site, Subject},
+    access::{self, Access, Answered, Auth, Call, Caller, Certificate, Shown, Site, Subject},
     api::{ErrorCode, ErrorDetail},
     dashboard, grpc,
 };
@@ -24,6 +24,8 @@ use crate::{
 /// What decides about the calls at one address.
 pub(super) struct Gate {
     pub(super) rights: Arc<Access>,
+    /// Whether callers at this address must say who they are.
+    pub(super) auth: Auth,
     pub(super) face: Arc<Face>,
 }
 
@@ -43,7 +45,8 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
         face::Shown::Several if !is_grpc => Some(NO_SESSION),
         _ => None,
     };
-    let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate, session };
+    let (headers, path) = (request.headers(), request.uri().path());
+    let shown = Shown { auth: gate.auth, headers, path, certificate, session };
     let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
         Err(error) if is_grpc => return grpc::refuse(error),
@@ -175,6 +178,7 @@ mod tests {
     fn routes() -> Vec<(String, Vec<&'static str>)> {
         let sources = concat!(
             include_str!("routes.rs"),
+            include_str!("routes/export.rs"),
             include_str!("routes/schedules.rs"),
             include_str!("routes/sessions.rs"),
             include_str!("routes/tokens.rs"),

@@ -24,7 +24,7 @@ const PAGE: &str =
     "origin: http://localhost\r\nsec-fetch-site: same-origin\r\ncontent-type: application/json\r\n";
 
 /// Sends a request with exactly these headers.
-async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
+pub async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
     let (method, path) = call.split_once(' ').unwrap();
     let head = format!(
         "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{headers}content-length: {}\r\nconnection: close",
@@ -34,7 +34,7 @@ async fn send(api: &Api, call: &str, headers: &str, body: &str) -> Answer {
 }
 
 /// Logs in; returns the cookie as a browser sends it, and the answer.
-async fn log_in(api: &Api, token: &str) -> (String, Value) {
+pub async fn log_in(api: &Api, token: &str) -> (String, Value) {
     let answer = send(api, "POST /v1/login", PAGE, &json!({"token": token}).to_string()).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     (cookie(&answer), answer.json())
@@ -45,7 +45,7 @@ fn cookie(answer: &Answer) -> String {
     answer.header("set-cookie").unwrap().split(';').next().unwrap().to_owned()
 }
 
-fn with(cookie: &str) -> String {
+pub fn with(cookie: &str) -> String {
     format!("cookie: {cookie}\r\n")
 }
 
@@ -206,7 +206,7 @@ async fn a_wrong_token_starts_no_session() {
 
 /// A call with a cookie, without a connection.
 fn shown<'a>(headers: &'a http::HeaderMap, text: &'a str) -> access::Shown<'a> {
-    access::Shown { headers, path: "/", certificate: None, session: Some(text) }
+    access::Shown { auth: Auth::Tokens, headers, path: "/", certificate: None, session: Some(text) }
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,12 +8,13 @@ use windlass_core::{Depth, Name, State, why::human};
 use super::super::{
     chart::{Curve, curves},
     flow::{mark, rate},
+    history,
     parts::{Button, Tone, badge, count, empty, name_link, table, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
 };
 use crate::{
-    api::{ErrorCode, ErrorDetail, QueueFlow, Series, WorkerView},
+    api::{ErrorCode, ErrorDetail, QueueFlow, Series, SeriesPoint, WorkerView},
     operations::Result,
 };
 
@@ -26,7 +27,8 @@ pub(in super::super) async fn queues(ask: &Ask) -> Result<Sheet> {
     let snapshot = ask.operations().snapshot().await;
     let mut lines = Vec::with_capacity(snapshot.queues.len());
     for queue in &snapshot.queues {
-        let series = ask.operations().series(Some(queue.queue.clone()), None).await;
+        let from = Some(snapshot.at.before(Duration::from_hours(1)));
+        let series = ask.operations().series(Some(queue.queue.clone()), from).await;
         lines.push((queue, series));
     }
     let body = html! {
@@ -52,10 +54,17 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
         .iter()
         .find(|queue| queue.queue.as_str() == name)
         .ok_or_else(|| ErrorDetail::new(ErrorCode::NotFound, format!("there is no queue {name:?}")))?;
+    let snapshot = ask.operations().snapshot().await;
+    let flow = snapshot.queues.iter().find(|flow| flow.queue.as_str() == name);
+    let sentence = flow.map_or("too little known yet", |flow| flow.flow.forecast.sentence.as_str());
+    let charts = history::charts(ask, Some(name), snapshot.at, sentence).await?;
     let workers = ask.operations().workers().await?.workers;
     let serving: Vec<_> = workers.iter().filter(|worker| worker.live && serves(worker, name)).collect();
     let body = html! {
-        (top(&html! { "Queue " (name) " " (paused(queue.paused)) }, &actions(viewer, name, queue.paused)))
+        (top(&html! { "Queue " (name) " " (paused(queue.paused)) }, &html! { (actions(viewer, name, queue.paused)) (purge(viewer, name)) }))
+        @if let Some(flow) = flow { (about(flow)) }
+        (charts)
+        h2 { "Kinds" }
         (table("Kinds of this queue", &head("Kind"), &html! {
             @for kind in &queue.kinds {
                 tr {
@@ -66,12 +75,45 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
         }))
         h2 { "Workers that serve it" }
         @if serving.is_empty() {
-            div.why.warn { p { "No live worker serves this queue." } p { "Start one with " code { "windlass worker --queue " (name) } "." } }
+            div.why.warn { p { "No live worker serves this queue." } p { "Start one with " code { "windlass worker --queues " (name) } "." } }
         } @else {
             ul { @for worker in serving { li { (worker.worker_id) " on " (worker.host) ", " (worker.in_flight) " of " (worker.max_capacity) " slots" } } }
         }
     };
     Ok(Sheet::new(format!("Queue {name}"), body))
+}
+
+/// How a queue moves, in a sentence and in figures.
+fn about(queue: &QueueFlow) -> Markup {
+    let flow = &queue.flow;
+    html! {
+        @if queue.paused { div.why.warn { p { "This queue is paused: no worker starts a task of it." } } }
+        @if !queue.kinds_without_worker.is_empty() {
+            div.why.warn { p { "No live worker handles " strong { (names(&queue.kinds_without_worker)) } " here, and there are such tasks to do." } }
+        }
+        div.grid {
+            div.card { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
+            div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
+            div.card { b { (rate(flow.out_per_s)) } span { "out each second" } }
+            div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
+            div.card { b { (oldest(flow.oldest_ready_ms)) } span { "the oldest ready task has waited" } }
+        }
+    }
+}
+
+fn oldest(ready_ms: Option<u64>) -> String {
+    ready_ms.map_or_else(|| "–".to_owned(), |ms| human(Duration::from_millis(ms)))
+}
+
+/// Removes what waits and what is dead. Its question says first how much that is.
+fn purge(viewer: &Viewer, name: &str) -> Markup {
+    Button::new("Purge…", "POST /v1/queues/{name}/purge", format!("/v1/queues/{}/purge", encoded(name)))
+        .tone(Tone::Bad)
+        .dry()
+        .ask(format!(
+            "Cancel every task of the queue {name} that has not started, and remove its dead ones for good?"
+        ))
+        .show(viewer)
 }
 
 /// Whether a worker serves a queue. One that names no queue serves all.
@@ -88,7 +130,11 @@ fn head(first: &str) -> Markup {
 
 fn row(viewer: &Viewer, queue: &QueueFlow, series: &Series) -> Markup {
     let (name, flow) = (queue.queue.as_str(), &queue.flow);
-    let backlog: Vec<_> = series.points.iter().map(|point| point.backlog as f64).collect();
+    // A minute is one point: the drawing is seven letters wide.
+    let minute = |points: &[SeriesPoint]| {
+        points.iter().map(|point| point.backlog as f64).sum::<f64>() / points.len() as f64
+    };
+    let backlog: Vec<_> = series.points.chunks(12).map(minute).collect();
     html! {
         tr data-key=(name) {
             th scope="row" {
@@ -98,10 +144,10 @@ fn row(viewer: &Viewer, queue: &QueueFlow, series: &Series) -> Markup {
                 }
             }
             (figures(viewer, &flow.depth, name, None))
-            td.n { @if let Some(ms) = flow.oldest_ready_ms { (human(Duration::from_millis(ms))) } @else { span.soft { "–" } } }
+            td.n { (oldest(flow.oldest_ready_ms)) }
             td.n { (rate(flow.in_per_s)) }
             td.n { (rate(flow.out_per_s)) }
-            td { @if backlog.len() > 1 { (curves(&[Curve { class: "a", values: &backlog }], (100, 24), "spark", &format!("backlog of {name} over time"))) } }
+            td { @if backlog.len() > 1 { (curves(&[Curve { class: "a", values: &backlog }], (100, 24), "spark", &format!("backlog of {name} over the last hour"))) } }
             td { (flow.forecast.sentence) }
             td { div.actions { (actions(viewer, name, queue.paused)) } }
         }
