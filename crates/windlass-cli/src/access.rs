@@ -6,7 +6,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use windlass_core::Scopes;
 use windlass_server::{
     access::{self, Auth, Mode},
-    http::{Options, Reloaded, Tls, TlsFiles},
+    http::{Options, Reloaded, Routes, Tls, TlsFiles},
     public_url::PublicUrl,
 };
 
@@ -14,6 +14,10 @@ use crate::{
     config::{Setting, Settings, table},
     failure::{Exit, Failure},
 };
+
+mod listen;
+
+pub use listen::Reserved;
 
 /// How often the server checks the TLS files for changes. A certificate is renewed days before it
 /// expires.
@@ -98,6 +102,27 @@ impl Doors {
         let retention = settings.retention();
         let bounds = Options { connections_max, long_polls_max, retention, ..Options::default() };
         Ok(Self { listen, options: Options { access, tls, allowed_hosts, public_url, ..bounds } })
+    }
+
+    /// The doors of the dashboard, if it has an address of its own. The routes of these doors, which are those
+    /// of the API, change with it.
+    ///
+    /// # Errors
+    /// As [`Self::from_settings`].
+    pub fn of_pages(&mut self, settings: &Settings, insecure: bool) -> Result<Option<Self>, Failure> {
+        if settings.text(&table::DASHBOARD) == "off" {
+            self.options.routes = Routes::WithoutPages;
+            return Ok(None);
+        }
+        if !settings.is_given(&table::DASHBOARD_LISTEN) {
+            return Ok(None);
+        }
+        self.options.routes = Routes::PagesElsewhere;
+        let mut pages = Self::from_settings(settings, &table::DASHBOARD_LISTEN, insecure)?;
+        pages.options.routes = Routes::Pages;
+        // Files of TLS are read once, so that both addresses change to new ones at the same time.
+        pages.options.tls.clone_from(&self.options.tls);
+        Ok(Some(pages))
     }
 
     /// The beginning of the server's address.

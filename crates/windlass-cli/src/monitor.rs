@@ -4,8 +4,7 @@ use tokio::{net::TcpListener, sync::oneshot, task::JoinHandle};
 use windlass_server::{Vitals, http};
 
 use crate::{
-    access::{self, Doors},
-    commands::up,
+    access::{self, Doors, Reserved},
     config::{Settings, table},
 };
 
@@ -23,7 +22,7 @@ pub fn listen(settings: &Settings, insecure: bool) -> anyhow::Result<Option<(Tcp
         return Ok(None);
     }
     let doors = Doors::from_settings(settings, &table::METRICS_LISTEN, insecure)?;
-    Ok(Some((up::bind(doors.listen)?, doors)))
+    Ok(Some((Reserved::at(doors.listen, "--metrics-listen")?.listen()?, doors)))
 }
 
 impl Monitor {

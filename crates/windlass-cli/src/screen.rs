@@ -22,6 +22,8 @@ pub struct Screen<'a> {
     pub kinds: &'a [Name],
     /// The API's address; none for a worker alone.
     pub address: Option<&'a str>,
+    /// Where the pages are; none without a dashboard.
+    pub dashboard: Option<&'a str>,
     /// Where a worker alone answers its monitor, if it does.
     pub monitor: Option<&'a str>,
 }
@@ -40,7 +42,8 @@ impl Screen<'_> {
 
     /// The lines as text.
     pub fn lines(&self) -> Vec<String> {
-        let public = self.public_url();
+        // If the pages have an address of their own, browsers reach that one.
+        let public = self.public_url().filter(|_| !self.is_apart());
         let mut lines = vec![match (self.address, &public) {
             (Some(_), Some(public)) => format!("windlass {VERSION} · {public}"),
             (Some(address), None) => format!("windlass {VERSION} · {address}"),
@@ -48,6 +51,9 @@ impl Screen<'_> {
         }];
         if let (Some(address), Some(_)) = (self.address, &public) {
             lines.push(format!("  listens  {address}"));
+        }
+        if self.address.is_some() {
+            lines.push(format!("  pages    {}", self.pages()));
         }
         lines.push(format!("  store    {} ({}, {})", self.store.location, self.size(), self.durability()));
         let kinds: Vec<&str> = self.kinds.iter().map(Name::as_str).collect();
@@ -77,6 +83,27 @@ impl Screen<'_> {
         lines
     }
 
+    /// Where the dashboard is, and how to open it.
+    fn pages(&self) -> String {
+        let Some(link) = self.dashboard_link() else {
+            return "off (dashboard in the settings, or --no-dashboard)".to_owned();
+        };
+        let open = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+        let behind = self.dashboard.filter(|_| self.is_apart() && self.public_url().is_some());
+        let behind = behind.map(|at| format!(" (listens {at})")).unwrap_or_default();
+        format!("{link}{behind} · {open} {link}")
+    }
+
+    fn is_apart(&self) -> bool {
+        self.dashboard.is_some_and(|dashboard| Some(dashboard) != self.address)
+    }
+
+    /// The address that a browser opens.
+    fn dashboard_link(&self) -> Option<String> {
+        let dashboard = self.dashboard?;
+        Some(self.public_url().unwrap_or_else(|| format!("{dashboard}/")))
+    }
+
     /// The address at which browsers reach the API, if it is another one.
     fn public_url(&self) -> Option<String> {
         let public: Option<PublicUrl> = self.settings.text(&table::PUBLIC_URL).parse().ok();
@@ -87,7 +114,7 @@ impl Screen<'_> {
         json!({
             "event": "started", "version": VERSION, "address": self.address, "pid": std::process::id(),
             "store": self.store, "slots": self.settings.slots.number, "slots_from": self.slots_rule(),
-            "kinds": self.kinds, "monitor": self.monitor, "public_url": self.public_url(),
+            "kinds": self.kinds, "monitor": self.monitor, "public_url": self.public_url(), "dashboard": self.dashboard_link(),
         })
     }
 
@@ -192,12 +219,14 @@ mod tests {
             store: &store,
             kinds: &kinds,
             address: Some("http://127.0.0.1:7878"),
+            dashboard: Some("http://127.0.0.1:7878"),
             monitor: None,
         };
         assert_eq!(
             screen.lines(),
             [
                 &format!("windlass {VERSION} · http://127.0.0.1:7878"),
+                "  pages    http://127.0.0.1:7878/ · xdg-open http://127.0.0.1:7878/",
                 "  store    sqlite:windlass.db (new, durable: fsync on every commit)",
                 "  worker   1000 slots (default; --slots or --env to change) · kinds http, sleep, echo",
                 "  history  7 days or 1 GiB · dead tasks 30 days",
@@ -210,7 +239,8 @@ mod tests {
     fn the_first_screen_shows_recovered_tasks() {
         let settings = Settings::default();
         let store = StoreInfo { created: false, recovered: 3, ..store() };
-        let screen = Screen { settings: &settings, store: &store, kinds: &[], address: None, monitor: None };
+        let (settings, store) = (&settings, &store);
+        let screen = Screen { settings, store, kinds: &[], address: None, dashboard: None, monitor: None };
         let text = screen.lines().join("\n");
         assert!(text.contains("4 KiB") && text.contains("recovered 3 tasks"), "{text}");
     }

@@ -3,6 +3,10 @@
 //! A rate over a few seconds is mostly noise: tasks come in bursts, and workers report every few seconds. So a
 //! forecast needs [`SPAN_MIN`] of points. It looks at the last minute first. If the tasks that came and those
 //! that left differ by no more than chance explains, it looks further back, up to [`SPAN_MAX`].
+//!
+//! Two things would make it tell what is not so:
+//! - Most tasks came in one burst: they are no rate. It counts only what came after that.
+//! - The backlog was to be empty by now, and stands: the drain has ended. It looks only at the time since then.
 
 use std::{fmt, time::Duration};
 
@@ -16,6 +20,8 @@ pub const SPAN_MAX: Duration = Duration::from_mins(5);
 const SPANS: [Duration; 3] = [Duration::from_mins(1), Duration::from_mins(2), SPAN_MAX];
 /// A difference of counts below this many standard deviations may be chance.
 const DEVIATIONS: f64 = 2.0;
+/// Fewer tasks that come at once are no burst.
+const BURST_MIN: i64 = 10;
 /// A longer time says no more than that it is not at this rate.
 const FAR: Duration = Duration::from_hours(24 * 365);
 
@@ -86,6 +92,42 @@ pub fn forecast(series: &[Point]) -> Forecast {
     if last.backlog == 0 {
         return Forecast::Empty;
     }
+    let recent = since_burst(series);
+    let standing = standing(recent);
+    match by_rates(recent) {
+        Forecast::In(left) if left < spans(standing) => by_rates(standing),
+        said => said,
+    }
+}
+
+/// The points since the one step in which more came than in all others of the last [`SPAN_MAX`] together; all
+/// points without such a step. Of bursts that come again and again none is the one.
+fn since_burst(series: &[Point]) -> &[Point] {
+    let from = series.last().map(|last| last.at.before(SPAN_MAX));
+    let first = series.iter().position(|point| Some(point.at) >= from).unwrap_or_default();
+    let recent = series.get(first..).unwrap_or_default();
+    let came = |pair: (&Point, &Point)| pair.1.came.saturating_sub(pair.0.came).max(0);
+    let steps: Vec<i64> = recent.iter().zip(recent.iter().skip(1)).map(came).collect();
+    let all: i64 = steps.iter().sum();
+    let most = steps.iter().enumerate().max_by_key(|(_, came)| **came);
+    match most {
+        Some((step, came)) if *came >= BURST_MIN && came.saturating_mul(2) > all => {
+            recent.get(step + 1..).unwrap_or_default()
+        }
+        _ => series,
+    }
+}
+
+/// The newest points, from the one on since which the backlog was never larger than it is now.
+fn standing(series: &[Point]) -> &[Point] {
+    let now = series.last().map_or(0, |last| last.backlog);
+    let larger = series.iter().rposition(|point| point.backlog > now);
+    series.get(larger.map_or(0, |larger| larger + 1)..).unwrap_or_default()
+}
+
+/// What the rates of a series say, of which the last point has a backlog.
+fn by_rates(series: &[Point]) -> Forecast {
+    let Some(last) = series.last() else { return Forecast::TooLittleKnown };
     let mut longest = None;
     for span in SPANS {
         let Some(moved) = Moved::within(series, span) else { continue };
@@ -202,5 +244,7 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
+#[cfg(test)]
+mod recorded;
 #[cfg(test)]
 mod tests;

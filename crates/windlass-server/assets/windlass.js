@@ -185,11 +185,18 @@ async function call(method, url, body) {
 
 // What a call has done, from its answer, in a sentence.
 function report(answer) {
+  if (answer.cancelled?.matched !== undefined) return `${answer.cancelled.changed} cancelled, ${answer.removed.changed} removed.`;
   if (typeof answer.matched === "number") {
     const refused = answer.refused ? `, ${answer.refused} could not be changed` : "";
     return `${answer.changed} of ${answer.matched} changed${refused}.${answer.more ? " There are more: do it again." : ""}`;
   }
   return (answer.warnings ?? [])[0] ?? "Done.";
+}
+
+// What the purge of a queue would do, from its dry run.
+function would({ cancelled, removed }) {
+  const many = ({ matched, more }) => `${more ? "at least " : ""}${matched}`;
+  return `It would cancel ${many(cancelled)} tasks and remove ${many(removed)} dead ones.`;
 }
 
 function ask(title, fill) {
@@ -212,14 +219,31 @@ function element(name, text, attributes = {}) {
   return made;
 }
 
+// A secret that the server shows only now. It leaves the page with its dialog.
+function showSecret(secret) {
+  const dialog = element("dialog", "", { id: "secret", "aria-labelledby": "secret-title" });
+  const copy = element("button", "Copy", { type: "button", "data-copy": secret });
+  const place = element("div", "", { class: "copy" });
+  const actions = element("div", "", { class: "actions" });
+  place.append(element("code", secret), copy);
+  actions.append(element("button", "I have kept it", { type: "button", class: "main", "data-close": "" }));
+  dialog.append(element("h2", "The new token", { id: "secret-title" }), element("p", "Keep it now: it is not shown again."), place, actions);
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
 async function act(source, body) {
-  const { call: method, url, then, open } = source.dataset;
+  const { call: method, url, then, open, secret } = source.dataset;
   try {
     const answer = await call(method, url, body);
     if (then) return location.assign(then);
     if (open && answer.id) return location.assign(open + answer.id);
     if (answer.action) toast(`Run ${answer.id} has started. `, false, element("a", "See its progress", { href: `${prefix}/runs` }));
-    else toast(report(answer));
+    else if (secret) {
+      source.reset();
+      showSecret(answer[secret]);
+    } else toast(report(answer));
     source.closest("details")?.removeAttribute("open");
   } catch (error) {
     toast(error.message, true);
@@ -232,6 +256,14 @@ async function press(button) {
   if (body.filter?.ids) body.filter.ids = picks().map((box) => box.dataset.pick);
   const fill = [];
   let over = null;
+  if ("dry" in button.dataset) {
+    try {
+      const answer = await call(button.dataset.call, button.dataset.url, { ...body, dry_run: true });
+      fill.push(element("p", would(answer)));
+    } catch (error) {
+      return toast(error.message, true);
+    }
+  }
   if (body.filter) {
     // An action on many says first how many, and names a few.
     try {
@@ -259,6 +291,10 @@ function fields(form) {
     if (!field.name) continue;
     const { kind } = field.dataset;
     if (kind === "json") body[field.name] = JSON.parse(field.value);
+    else if (kind === "word") { if (field.checked) (body[field.name] ??= []).push(field.value); }
+    else if (kind === "words") body[field.name] = field.value.split(",").map((word) => word.trim()).filter(Boolean);
+    else if (kind === "days") { if (field.value) body[field.name] = Number(field.value) * 86400000; }
+    else if (kind === "text-or-none") { if (field.value) body[field.name] = field.value; }
     else if (kind === "number") body[field.name] = Number(field.value);
     else if (kind === "number-or-null") body[field.name] = field.value === "" ? null : Number(field.value);
     else body[field.name] = field.value;

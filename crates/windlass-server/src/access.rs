@@ -10,14 +10,20 @@
 use std::{
     fmt,
     sync::{Mutex, MutexGuard, PoisonError},
+    time::SystemTime,
 };
 
 use http::{HeaderMap, header};
 use tokio::time::Instant;
 use tracing::info;
-use windlass_core::{Name, Scope, Scopes, SessionRecord, TokenRecord, store::SharedStore, token::Bound};
+use windlass_core::{
+    Name, Scope, Scopes, SessionRecord, Timestamp, TokenRecord, WorkerId, store::SharedStore, token::Bound,
+};
 
-use crate::api::{ErrorCode, ErrorDetail};
+use crate::{
+    api::{ErrorCode, ErrorDetail},
+    watch::at,
+};
 
 mod activity;
 mod audit;
@@ -27,6 +33,7 @@ mod rate;
 mod session;
 mod subject;
 pub mod token;
+mod used;
 
 pub(crate) use activity::Effect;
 pub use audit::{AUDIT, Answered, audit};
@@ -193,6 +200,8 @@ impl fmt::Display for Caller {
 /// What the server knows of a call before it makes the call.
 #[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
+    /// Whether callers at the address of the call must say who they are.
+    pub auth: Auth,
     /// The head of the call.
     pub headers: &'a HeaderMap,
     /// Its path.
@@ -203,12 +212,18 @@ pub struct Shown<'a> {
     pub session: Option<&'a str>,
 }
 
+/// Whether a caller needs neither a token nor a session.
+fn needs_none(shown: Shown<'_>) -> bool {
+    shown.auth == Auth::Open || shown.certificate.is_some()
+}
+
 /// Decides about calls to one server.
 pub struct Access {
     store: Option<SharedStore>,
     options: Options,
     known: Mutex<known::Known<Box<TokenRecord>>>,
     sessions: Mutex<known::Known<SessionRecord>>,
+    used: Mutex<used::Used>,
     rates: Mutex<rate::Rates>,
     strangers: Mutex<rate::Bucket>,
     strange_sessions: Mutex<rate::Bucket>,
@@ -226,17 +241,13 @@ impl Access {
             options,
             known: Mutex::default(),
             sessions: Mutex::default(),
+            used: Mutex::default(),
             rates: Mutex::default(),
             strangers: Mutex::default(),
             strange_sessions: Mutex::default(),
             activity: activity::Queue::default(),
             sessions_listed_at: tokio::sync::Mutex::default(),
         }
-    }
-
-    /// Whether callers must say who they are.
-    pub fn auth(&self) -> Auth {
-        self.options.auth
     }
 
     /// Admits a call, or says why not. For a call that is open to all, the token is not checked: a probe
@@ -249,6 +260,9 @@ impl Access {
         let Some(scope) = call.scope else { return Ok(Caller::Anybody) };
         let caller = self.identify(call, shown).await?;
         self.count(&caller)?;
+        if let Some(token) = caller.token() {
+            lock(&self.used).note(token, at(SystemTime::now()));
+        }
         match may(caller.scopes(), call, self.options.mode) {
             Verdict::Allowed => Ok(caller),
             Verdict::MissingScope => {
@@ -273,10 +287,16 @@ impl Access {
         }
     }
 
+    /// When a token was last used for a call to this process, if it was.
+    pub fn last_used(&self, token: &Name) -> Option<Timestamp> {
+        lock(&self.used).last(token)
+    }
+
     /// Forgets the cached answer for a token that was revoked here, so that it and its sessions stop at once.
     pub fn forget(&self, id: &Name) {
         let now = Instant::now();
         lock(&self.known).forget(id, now);
+        lock(&self.used).forget(id);
         lock(&self.sessions).forget_if(now, |session| session.token.id == *id);
     }
 
@@ -288,7 +308,7 @@ impl Access {
             match self.session(text).await.map(Caller::of_session) {
                 // A cookie of an old session, or of another server on this machine, must not shut out a caller
                 // who needs none.
-                Err(error) if error.code == ErrorCode::Unauthorized && self.needs_none(shown) => {}
+                Err(error) if error.code == ErrorCode::Unauthorized && needs_none(shown) => {}
                 answer => return answer,
             }
         }
@@ -305,14 +325,9 @@ impl Access {
                 let scopes = self.options.certificate_scopes;
                 Ok(Caller::Certificate { certificate: certificate.clone(), scopes })
             }
-            (None, _, None) if self.options.auth == Auth::Open => Ok(Caller::Anybody),
+            (None, _, None) if shown.auth == Auth::Open => Ok(Caller::Anybody),
             (None, _, None) => Err(unauthorized("this server requires a token")),
         }
-    }
-
-    /// Whether a caller needs neither a token nor a session.
-    fn needs_none(&self, shown: Shown<'_>) -> bool {
-        self.options.auth == Auth::Open || shown.certificate.is_some()
     }
 
     /// The record of the token in a text, if that token exists and has not expired.

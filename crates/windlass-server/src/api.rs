@@ -102,8 +102,9 @@ pub use run::{RunAction, RunPreview, RunRequest, RunSample, RunState, RunView, R
 pub use schedule::{PassedTicks, ScheduleRemoved, ScheduleRequest, ScheduleView, ScheduledTask, Schedules};
 pub use session::{LoggedOut, LoginRequest, SessionEnded, SessionView, Sessions};
 pub use task::{
-    AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, SUMMARY_ERROR_CHARS, SummaryPage,
-    TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS, WaitRequest, WaitResponse, WhyView,
+    AttemptView, DEAD_COUNTS, DeadGroup, DeadGroups, Detail, EncodingView, ExportFormat, ExportRequest,
+    SUMMARY_ERROR_CHARS, SummaryPage, TaskPage, TaskSummary, TaskView, WAIT_IDS_MAX, WAIT_MAX_MS,
+    WaitRequest, WaitResponse, WhyView,
 };
 pub use token::{TokenCreated, TokenRequest, TokenRevoked, TokenView, Tokens};
 pub use watch::{

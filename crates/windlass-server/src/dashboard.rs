@@ -30,6 +30,7 @@ mod assets;
 mod chart;
 mod filters;
 mod flow;
+mod history;
 mod layout;
 mod pages;
 mod parts;
@@ -54,13 +55,30 @@ pub(crate) fn router() -> Router<Arc<Server>> {
     })
 }
 
+/// Whether a path is one of a page, or of what pages load.
+pub(crate) fn is_page(path: &str) -> bool {
+    let is_at = |route: &str| {
+        let (mut asked, mut known) = (path.split('/'), route.split('/'));
+        loop {
+            match (asked.next(), known.next()) {
+                (None, None) => return true,
+                (Some(part), Some(name)) if part == name || name.starts_with('{') && !part.is_empty() => {}
+                _ => return false,
+            }
+        }
+    };
+    PAGES.iter().map(|page| page.route()).chain(["/login", "/assets/{file}"]).any(is_at)
+}
+
 /// Draws a page, whole or only its content.
 async fn show(page: Page, State(server): State<Arc<Server>>, request: Request) -> Response {
     let ask = match ask(&server, request).await {
         Ok(ask) => ask,
         Err(error) => return error.into_response(),
     };
-    let drawn = server.recent.drawn(&ask, || page.draw(&ask)).await;
+    // Viewers with the same rights share a drawing, unless it shows what only one of them may see.
+    let viewers = if page == Page::Access { ask.viewer.identity() } else { ask.viewer.rights() };
+    let drawn = server.recent.drawn(&ask, &viewers, || page.draw(&ask)).await;
     answer::page(&ask, Some(page), drawn)
 }
 

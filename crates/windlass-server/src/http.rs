@@ -18,7 +18,7 @@ use windlass_core::store::Retention;
 
 use crate::{
     access::{self as rights, Access},
-    api::{ErrorCode, ErrorDetail},
+    api::{ErrorCode, ErrorDetail, Tokens},
     dashboard::Recent,
     operations::{Operations, Vitals},
     public_url::PublicUrl,
@@ -45,12 +45,18 @@ pub(crate) use face::Face;
 pub(crate) use query::{ListQuery, NamesQuery, PageQuery, Param, WorkflowsQuery, query};
 pub use tls::{Files as TlsFiles, Reloaded, Tls};
 
-/// Which routes a server answers.
+/// Which routes a server answers at one address.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Routes {
-    /// Everything.
+    /// Everything: the API, and the pages of the dashboard.
     #[default]
     Whole,
+    /// The API. The dashboard is off.
+    WithoutPages,
+    /// The API. The pages have an address of their own.
+    PagesElsewhere,
+    /// The pages, and the HTTP API that they call: no gRPC, no monitor's routes.
+    Pages,
     /// Only the monitor's routes: `/metrics`, `/healthz`, `/readyz`.
     Monitor,
 }
@@ -113,12 +119,15 @@ impl Default for Options {
 /// What every request can use.
 pub(crate) struct Server {
     pub(crate) operations: Operations,
+    /// Shared by all addresses of a process: a token that is revoked at one of them is refused at all.
     access: Arc<Access>,
     pub(crate) options: Options,
     /// How browsers see this server.
     pub(crate) face: Arc<Face>,
     /// A permit per long poll.
-    polls: Semaphore,
+    polls: Arc<Semaphore>,
+    /// A permit per export.
+    exports: Arc<Semaphore>,
     /// A permit per KiB of body in memory.
     pub(crate) bodies: Arc<Semaphore>,
     /// Becomes true when the server stops.
@@ -136,7 +145,8 @@ impl Server {
     ) -> Arc<Self> {
         Arc::new(Self {
             face: Face::new(listen, &options),
-            polls: Semaphore::new(options.long_polls_max),
+            polls: Arc::new(Semaphore::new(options.long_polls_max)),
+            exports: Arc::new(Semaphore::new(routes::EXPORTS_MAX)),
             bodies: Arc::new(Semaphore::new(options.bodies_max_bytes.div_ceil(body::PERMIT_BYTES))),
             access: Arc::new(Access::new(Some(Arc::clone(operations.store())), options.access)),
             operations,
@@ -144,6 +154,30 @@ impl Server {
             closing,
             recent: Recent::default(),
         })
+    }
+
+    /// The same server at a second address: both count long polls, bodies and calls of a token together.
+    fn at(&self, options: Options, listen: SocketAddr, closing: watch::Receiver<bool>) -> Arc<Self> {
+        Arc::new(Self {
+            face: Face::new(listen, &options),
+            polls: Arc::clone(&self.polls),
+            exports: Arc::clone(&self.exports),
+            bodies: Arc::clone(&self.bodies),
+            access: Arc::clone(&self.access),
+            operations: self.operations.clone(),
+            options,
+            closing,
+            recent: Recent::default(),
+        })
+    }
+
+    /// Every token, and when it was last used here.
+    pub(crate) async fn tokens(&self) -> Result<Tokens, ErrorDetail> {
+        let mut tokens = self.operations.tokens().await?;
+        for token in &mut tokens.tokens {
+            token.last_used_at = self.access.last_used(&token.id);
+        }
+        Ok(tokens)
     }
 
     /// Whether callers must say who they are.
@@ -230,6 +264,50 @@ async fn work_beside(server: &Server, served: impl Future<Output = ()> + Send) {
     server.access.write_activity().await;
 }
 
+/// A listener, and the options of the server behind it.
+#[derive(Debug)]
+pub struct Place {
+    /// Where connections come from.
+    pub listener: TcpListener,
+    /// What they find.
+    pub options: Options,
+}
+
+/// Serves the API at one address and the pages at another, until `shutdown` resolves.
+///
+/// # Errors
+/// If a listener has no address.
+pub async fn serve_apart(
+    api: Place,
+    pages: Place,
+    operations: Operations,
+    shutdown: impl Future<Output = ()> + Send,
+) -> io::Result<()> {
+    let (close_api, api_closing) = watch::channel(false);
+    let (close_pages, pages_closing) = watch::channel(false);
+    let (stop, stopped) = watch::channel(false);
+    let api_at = api.listener.local_addr()?;
+    let api_server = Server::new(operations, api.options.clone(), api_at, api_closing);
+    let pages_at = pages.listener.local_addr()?;
+    let pages_server = api_server.at(pages.options.clone(), pages_at, pages_closing);
+    let (api_router, pages_router) = (routes::router(&api_server), routes::router(&pages_server));
+    let serve = |place: Place, router, close| {
+        connections::serve(place.listener, Arc::new(place.options), router, close, closed(&stopped))
+    };
+    let served = async {
+        tokio::join!(
+            async {
+                shutdown.await;
+                stop.send_replace(true);
+            },
+            serve(api, api_router, close_api),
+            serve(pages, pages_router, close_pages),
+        );
+    };
+    work_beside(&api_server, served).await;
+    Ok(())
+}
+
 /// Serves only the monitor's routes, `/metrics`, `/healthz` and `/readyz`, under the same bounds.
 ///
 /// # Errors
@@ -243,7 +321,7 @@ pub async fn serve_monitor(
     let (close, _) = watch::channel(false);
     let face = Face::new(listener.local_addr()?, &options);
     let access = Arc::new(Access::new(vitals.store().cloned(), options.access));
-    let router = routes::monitor_router(vitals, access, face);
+    let router = routes::monitor_router(vitals, access, options.access.auth, face);
     connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }

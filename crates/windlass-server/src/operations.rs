@@ -45,7 +45,7 @@ pub(crate) use enqueue::Refused;
 pub use enqueue::new_task::DURATION_MAX_MS;
 pub use health::{Probe, STORE_ANSWER_MAX, Vitals};
 pub(crate) use list::page_limit;
-pub use list::{LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
+pub use list::{EXPORT_DEFAULT, EXPORT_MAX, Export, LIST_BYTES_MAX, LIST_LIMIT_DEFAULT};
 pub(crate) use schedules::passed_sentence;
 pub use wait::{Ended, WAIT_DEFAULT};
 

@@ -2,15 +2,17 @@
 
 use std::{fmt::Write as _, net::IpAddr, time::Duration};
 
+use async_trait::async_trait;
 use bytes::Bytes;
 use http::{HeaderValue, Method, Request, StatusCode, Uri, header};
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
 use hyper_util::{client::legacy::Client as HyperClient, rt::TokioExecutor};
 use serde::{Serialize, de::DeserializeOwned};
 use windlass_server::api::{ErrorBody, ErrorCode, ErrorDetail};
 
 use super::{
-    Answer,
+    Answer, Pieces,
     credentials::Credentials,
     tls::{Connector, Handshake},
 };
@@ -83,6 +85,24 @@ impl Client {
     pub async fn get<T: DeserializeOwned>(&self, path: &str, wait: Duration) -> Answer<T> {
         let (_, body) = self.send(Method::GET, path, None, wait, Effect::Reads).await?;
         self.read(&body)
+    }
+
+    /// Sends a GET whose answer comes in pieces.
+    pub async fn stream(&self, path: &str) -> Answer<Box<dyn Pieces>> {
+        let request = self.request(Method::GET, path, None)?;
+        let answer = tokio::time::timeout(ANSWER_TIMEOUT, self.http.request(request)).await;
+        let answer = answer.map_err(|_| self.cut_off("no answer in time", Effect::Reads))?;
+        let answer = answer.map_err(|error| self.lost(&error, Effect::Reads))?;
+        let status = answer.status();
+        let mut body = Body { client: self.clone(), body: answer.into_body() };
+        if status.is_success() {
+            return Ok(Box::new(body));
+        }
+        let refusal = body.next().await?.unwrap_or_default();
+        match serde_json::from_slice::<ErrorBody>(&refusal) {
+            Ok(body) => Err(body.error),
+            Err(_) => Err(self.not_ours(&format!("answered {status}"))),
+        }
     }
 
     /// Sends a GET and takes any status: a health check answers 503 too.
@@ -159,15 +179,7 @@ impl Client {
         wait: Duration,
         effect: Effect,
     ) -> Answer<(StatusCode, Bytes)> {
-        let mut request = Request::builder()
-            .method(method)
-            .uri(format!("{}{path}", self.base))
-            .header(header::CONTENT_TYPE, "application/json")
-            .body(Full::new(body.unwrap_or_default()))
-            .map_err(|error| ErrorDetail::invalid(error.to_string()))?;
-        if let Some(authorization) = &self.authorization {
-            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
-        }
+        let request = self.request(method, path, body)?;
         let exchange = async {
             let response = self.http.request(request).await.map_err(|error| self.lost(&error, effect))?;
             let status = response.status();
@@ -179,6 +191,19 @@ impl Client {
             Ok(answer) => answer,
             Err(_) => Err(self.cut_off("no answer in time", effect)),
         }
+    }
+
+    fn request(&self, method: Method, path: &str, body: Option<Bytes>) -> Answer<Request<Full<Bytes>>> {
+        let mut request = Request::builder()
+            .method(method)
+            .uri(format!("{}{path}", self.base))
+            .header(header::CONTENT_TYPE, "application/json")
+            .body(Full::new(body.unwrap_or_default()))
+            .map_err(|error| ErrorDetail::invalid(error.to_string()))?;
+        if let Some(authorization) = &self.authorization {
+            request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+        }
+        Ok(request)
     }
 
     fn read<T: DeserializeOwned>(&self, body: &[u8]) -> Answer<T> {
@@ -231,6 +256,29 @@ impl Client {
             format!("{} {problem}; it does not look like a Windlass server of this version", self.base),
         )
         .hint("name another with --server, or a store with --store")
+    }
+}
+
+/// The body of an answer that is read piece by piece.
+struct Body {
+    client: Client,
+    body: Incoming,
+}
+
+#[async_trait]
+impl Pieces for Body {
+    async fn next(&mut self) -> Answer<Option<Bytes>> {
+        loop {
+            let frame = tokio::time::timeout(ANSWER_TIMEOUT, self.body.frame()).await;
+            let Ok(frame) = frame else {
+                return Err(self.client.cut_off("no answer in time", Effect::Reads));
+            };
+            let Some(frame) = frame else { return Ok(None) };
+            let frame = frame.map_err(|error| self.client.cut_off(&error.to_string(), Effect::Reads))?;
+            if let Ok(piece) = frame.into_data() {
+                return Ok(Some(piece));
+            }
+        }
     }
 }
 

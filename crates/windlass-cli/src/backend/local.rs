@@ -3,21 +3,25 @@
 use std::{convert::Infallible, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use windlass_core::{Name, Payload, TaskId, WorkerId, WorkflowAction, store::SharedStore};
 use windlass_server::{
     Operations,
     access::Caller,
     api::{
         Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, DeadGroups,
-        EnqueueRequest, EnqueueResponse, InfoView, JobRemoval, JobRequest, JobView, Jobs, PurgeRequest,
-        PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest, RunView, Runs,
-        ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter,
-        TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitRequest,
-        WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+        EnqueueRequest, EnqueueResponse, ExportRequest, InfoView, JobRemoval, JobRequest, JobView, Jobs,
+        PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest,
+        RunView, Runs, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions,
+        TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens,
+        WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView,
+        Workflows,
     },
 };
 
-use super::{Answer, Backend};
+use windlass_server::operations::Export;
+
+use super::{Answer, Backend, Pieces};
 
 /// Operations on a store that this process holds.
 pub struct Local {
@@ -52,6 +56,13 @@ fn check(kind: &Name, payload: &Payload) -> Result<(), String> {
 }
 
 #[async_trait]
+impl Pieces for Export {
+    async fn next(&mut self) -> Answer<Option<Bytes>> {
+        Ok(Self::next(self).await?.map(Bytes::from))
+    }
+}
+
+#[async_trait]
 impl Backend for Local {
     fn place(&self) -> String {
         self.place.clone()
@@ -77,6 +88,10 @@ impl Backend for Local {
 
     async fn tasks(&self, filter: &TaskFilter, after: Option<TaskId>, limit: u32) -> Answer<TaskPage> {
         self.operations.tasks(filter.clone(), after, Some(limit)).await
+    }
+
+    async fn export(&self, request: ExportRequest) -> Answer<Box<dyn Pieces>> {
+        Ok(Box::new(self.operations.export(request)?))
     }
 
     async fn task(&self, id: TaskId) -> Answer<TaskView> {

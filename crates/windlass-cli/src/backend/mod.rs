@@ -11,20 +11,28 @@ pub mod tls;
 use std::{convert::Infallible, time::Duration};
 
 use async_trait::async_trait;
+use bytes::Bytes;
 use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, DeadGroups, EnqueueRequest,
-    EnqueueResponse, ErrorDetail, InfoView, JobRemoval, JobRequest, JobView, Jobs, PurgeRequest,
-    PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest, RunView, Runs,
-    ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions, TaskFilter, TaskPage,
-    TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens, WaitResponse, WhyView,
-    WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
+    EnqueueResponse, ErrorDetail, ExportRequest, InfoView, JobRemoval, JobRequest, JobView, Jobs,
+    PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest, RunPreview, RunRequest,
+    RunView, Runs, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules, SessionEnded, Sessions,
+    TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest, TokenRevoked, Tokens,
+    WaitResponse, WhyView, WorkerRequest, WorkerView, Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 pub use connect::connect;
 
 /// An answer, or the error that the server and the store return alike.
 pub type Answer<T> = Result<T, ErrorDetail>;
+
+/// An answer that comes in pieces.
+#[async_trait]
+pub trait Pieces: Send {
+    /// The next one; `None` at the end.
+    async fn next(&mut self) -> Answer<Option<Bytes>>;
+}
 
 /// What a command can ask for.
 #[async_trait]
@@ -42,6 +50,8 @@ pub trait Backend: Send + Sync {
     async fn enqueue_batch(&self, request: BatchRequest) -> Answer<BatchResponse>;
     /// One page of tasks.
     async fn tasks(&self, filter: &TaskFilter, after: Option<TaskId>, limit: u32) -> Answer<TaskPage>;
+    /// Begins an export of tasks.
+    async fn export(&self, request: ExportRequest) -> Answer<Box<dyn Pieces>>;
     /// One task.
     async fn task(&self, id: TaskId) -> Answer<TaskView>;
     /// Why a task is not running.

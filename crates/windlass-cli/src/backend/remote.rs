@@ -6,16 +6,16 @@ use async_trait::async_trait;
 use windlass_core::{Name, TaskId, WorkerId, WorkflowAction};
 use windlass_server::api::{
     Activity, Audit, BatchRequest, BatchResponse, CancelRequest, ChangeResponse, ConsumerReport,
-    ConsumersReported, DeadGroups, EnqueueRequest, EnqueueResponse, HealthView, InfoView, JobRemoval,
-    JobRequest, JobView, Jobs, PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues, RetryRequest,
-    RunPreview, RunRequest, RunView, Runs, ScheduleRemoved, ScheduleRequest, ScheduleView, Schedules,
-    SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated, TokenRequest,
-    TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView, Workers,
-    WorkflowChange, WorkflowView, Workflows,
+    ConsumersReported, DeadGroups, EnqueueRequest, EnqueueResponse, ExportRequest, HealthView, InfoView,
+    JobRemoval, JobRequest, JobView, Jobs, PurgeRequest, PurgeResponse, QueueChange, QueueWhy, Queues,
+    RetryRequest, RunPreview, RunRequest, RunView, Runs, ScheduleRemoved, ScheduleRequest, ScheduleView,
+    Schedules, SessionEnded, Sessions, TaskFilter, TaskPage, TaskRemoved, TaskView, TokenCreated,
+    TokenRequest, TokenRevoked, Tokens, WaitRequest, WaitResponse, WhyView, WorkerRequest, WorkerView,
+    Workers, WorkflowChange, WorkflowView, Workflows,
 };
 
 use super::{
-    Answer, Backend,
+    Answer, Backend, Pieces,
     client::{Client, escape, query},
     credentials::Credentials,
 };
@@ -100,6 +100,17 @@ impl Backend for Remote {
         let after = after.map(|id| id.to_string());
         let query = query(filtered(filter).chain([("after", after), ("limit", Some(limit.to_string()))]));
         self.client.get(&format!("/v1/tasks{query}"), Duration::ZERO).await
+    }
+
+    async fn export(&self, request: ExportRequest) -> Answer<Box<dyn Pieces>> {
+        let ExportRequest { filter, format, payload, after, limit } = request;
+        let more = [
+            ("format", Some(format.as_str().to_owned())),
+            ("payload", payload.then(|| "true".to_owned())),
+            ("after", after.map(|id| id.to_string())),
+            ("limit", limit.map(|limit| limit.to_string())),
+        ];
+        self.client.stream(&format!("/v1/tasks/export{}", query(filtered(&filter).chain(more)))).await
     }
 
     async fn task(&self, id: TaskId) -> Answer<TaskView> {

@@ -1,23 +1,20 @@
 //! `windlass up`: store, worker and API in one process.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use clap::Args;
-use tokio::{
-    net::{TcpListener, TcpSocket},
-    sync::oneshot,
-};
+use tokio::sync::oneshot;
 use windlass::{
     WorkerError,
     telemetry::Exposition,
     worker::{DrainReport, WorkerHandle},
 };
 use windlass_core::store::SharedStore;
-use windlass_server::{access::Auth, http};
+use windlass_server::{Operations, access::Auth, http};
 
 use super::worker::{AccessFlags, WorkerFlags};
 use crate::{
-    access::{self, Doors},
+    access::{self, Doors, Reserved},
     backend::{Backend as _, connect},
     config::{Setting, Settings, setting::Raw, table},
     engine::{self, Engine},
@@ -33,9 +30,6 @@ use crate::{
 /// How long the store may take at the end to write what it has accepted.
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Connections that may wait to be accepted; the standard library uses the same number.
-const BACKLOG: u32 = 1024;
-
 /// Arguments of `up`.
 #[derive(Debug, Args)]
 pub struct UpArgs {
@@ -44,6 +38,12 @@ pub struct UpArgs {
     /// Where to listen, such as 127.0.0.1:7878
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// Serve no pages: the API alone
+    #[arg(long, conflicts_with = "dashboard_listen")]
+    no_dashboard: bool,
+    /// Serve the pages here and not beside the API, such as 127.0.0.1:7879
+    #[arg(long, value_name = "ADDR")]
+    dashboard_listen: Option<String>,
     /// The address at which browsers reach this server, such as <https://ops.example.com/windlass>
     #[arg(long, value_name = "URL")]
     public_url: Option<String>,
@@ -57,8 +57,12 @@ impl UpArgs {
         let mut flags = self.worker.flags();
         flags.extend(crate::args::given([
             (&table::LISTEN, self.listen.as_ref()),
+            (&table::DASHBOARD_LISTEN, self.dashboard_listen.as_ref()),
             (&table::PUBLIC_URL, self.public_url.as_ref()),
         ]));
+        if self.no_dashboard {
+            flags.push((&table::DASHBOARD, Raw::Text("off".to_owned())));
+        }
         flags.extend(self.access.flags());
         flags
     }
@@ -67,28 +71,40 @@ impl UpArgs {
 /// Runs until it is told to stop.
 pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     let settings = &session.settings;
-    let doors = Doors::from_settings(settings, &table::LISTEN, args.access.insecure)?;
+    let mut doors = Doors::from_settings(settings, &table::LISTEN, args.access.insecure)?;
+    let pages = doors.of_pages(settings, args.access.insecure)?;
     // Check first what can be refused without a store: a start that is refused must leave no file behind.
     let spans = spans::exporter(settings)?;
-    let socket = match reserve(doors.listen) {
+    let socket = match Reserved::at(doors.listen, "--listen") {
         Ok(socket) => socket,
         Err(failure) => return Err(taken(settings, failure).await.into()),
     };
+    let pages_socket =
+        pages.as_ref().map(|pages| Reserved::at(pages.listen, "--dashboard-listen")).transpose()?;
     // In dependency order: store, listener, worker, API. A failure closes what was opened before it.
     let store = store::open(settings, args.worker.access()).await?;
-    let listener = match listen(socket, doors.listen) {
-        Ok(listener) => listener,
+    let listening =
+        socket.listen().and_then(|api| Ok((api, pages_socket.map(Reserved::listen).transpose()?)));
+    let (listener, pages_listener) = match listening {
+        Ok(listeners) => listeners,
         Err(failure) => {
             store.store.close().await?;
             return Err(failure.into());
         }
     };
     let address = format!("{}://{}", doors.scheme(), listener.local_addr()?);
+    let dashboard = match (&pages_listener, doors.options.routes) {
+        (_, http::Routes::WithoutPages) => None,
+        (Some(pages), _) => Some(format!("{}://{}", doors.scheme(), pages.local_addr()?)),
+        (None, _) => Some(address.clone()),
+    };
     store.set_address(&address);
     let engine = engine::build(settings, store.clone(), spans.clone())?;
     let info = store.store.info().await?;
     let kinds = engine.kinds.clone();
-    let screen = Screen { settings, store: &info, kinds: &kinds, address: Some(&address), monitor: None };
+    let dashboard = dashboard.as_deref();
+    let screen =
+        Screen { settings, store: &info, kinds: &kinds, address: Some(&address), dashboard, monitor: None };
     tracing::info!(%address, store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, access = ?doors.options.access.auth, "started");
 
@@ -99,10 +115,10 @@ pub async fn run(session: &Session, args: &UpArgs) -> anyhow::Result<Exit> {
     warn_of_no_tokens(session, &doors, &store.store).await?;
     let tls = doors.options.tls.clone();
     let watched_by_api = operations.clone();
-    let api = tokio::spawn(http::serve(listener, operations, doors.options, async {
-        // A dropped sender also stops the API.
-        let _ = api_stopped.await;
-    }));
+    let api = http::Place { listener, options: doors.options };
+    let pages =
+        pages_listener.zip(pages).map(|(listener, doors)| http::Place { listener, options: doors.options });
+    let api = tokio::spawn(serve(api, pages, operations, api_stopped));
     // Print the address last: a program that reads it may at once send a signal or a task. So listen for
     // signals and start the worker first.
     let started = engine.handle.clone();
@@ -146,40 +162,20 @@ async fn warn_of_no_tokens(session: &Session, doors: &Doors, store: &SharedStore
     Ok(())
 }
 
-/// Listens on an address.
-pub fn bind(address: SocketAddr) -> Result<TcpListener, Failure> {
-    listen(reserve(address)?, address)
-}
-
-/// Binds an address without listening. Clients are still refused there, as if no server ran.
-fn reserve(address: SocketAddr) -> Result<TcpSocket, Failure> {
-    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() };
-    let reserved = socket.and_then(|socket| {
-        // Without this, connections of a server that has just ended would keep the next one from
-        // starting.
-        socket.set_reuseaddr(true)?;
-        socket.bind(address)?;
-        Ok(socket)
-    });
-    reserved.map_err(|error| not_listening(address, &error))
-}
-
-fn listen(socket: TcpSocket, address: SocketAddr) -> Result<TcpListener, Failure> {
-    socket.listen(BACKLOG).map_err(|error| not_listening(address, &error))
-}
-
-fn not_listening(listen: SocketAddr, error: &std::io::Error) -> Failure {
-    match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
-            Failure::new(Exit::Refused, format!("{listen} is taken by another process"))
-                .hint("choose another with --listen, such as --listen 127.0.0.1:0 for any free port")
-        }
-        std::io::ErrorKind::PermissionDenied => {
-            Failure::new(Exit::Refused, format!("this user may not listen on {listen}"))
-                .hint("choose a port above 1023 with --listen")
-        }
-        _ => Failure::new(Exit::Failed, format!("cannot listen on {listen}: {error}"))
-            .hint("choose another address with --listen"),
+/// Serves the API, and the pages beside it or at an address of their own.
+async fn serve(
+    api: http::Place,
+    pages: Option<http::Place>,
+    operations: Operations,
+    stopped: oneshot::Receiver<()>,
+) -> std::io::Result<()> {
+    let stopped = async {
+        // A dropped sender also stops the server.
+        let _ = stopped.await;
+    };
+    match pages {
+        Some(pages) => http::serve_apart(api, pages, operations, stopped).await,
+        None => http::serve(api.listener, operations, api.options, stopped).await,
     }
 }
 

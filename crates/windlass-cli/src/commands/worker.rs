@@ -174,7 +174,8 @@ pub async fn run(session: &Session, args: &WorkerArgs) -> anyhow::Result<Exit> {
     let kinds = engine.kinds.clone();
     let address = monitor.as_ref().map(|monitor| monitor.address.as_str());
     let settings = &session.settings;
-    let screen = Screen { settings, store: &info, kinds: &kinds, address: None, monitor: address };
+    let screen =
+        Screen { settings, store: &info, kinds: &kinds, address: None, dashboard: None, monitor: address };
     tracing::info!(store = %info.location, slots = engine.config.slots, slots_from = %screen.slots_rule(),
         recovered = info.recovered, "started");
     let systemd = Arc::new(Systemd::from_env());

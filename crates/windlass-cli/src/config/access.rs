@@ -39,6 +39,22 @@ pub static ALLOWED_HOSTS: Setting = Setting::new(
     "",
     "Names that clients may call this server by, beside its address and localhost: `[\"windlass.internal\"]`. A request with another Host is refused.",
 );
+/// Whether the server has pages.
+pub static DASHBOARD: Setting = Setting::new(
+    "dashboard",
+    Kind::Choice(&["on", "off"]),
+    "on",
+    "Whether `windlass up` serves the pages of the dashboard. With `off` (or `false`, or `--no-dashboard`) there is the API alone.",
+)
+.flag("--no-dashboard");
+/// Where the pages are, if not beside the API.
+pub static DASHBOARD_LISTEN: Setting = Setting::new(
+    "dashboard_listen",
+    Kind::Address,
+    "",
+    "Where `windlass up` serves the pages, and the calls of the HTTP API that they make; without it on `listen`. With it there are no pages on `listen`, and no gRPC and no /metrics here. Any address but loopback needs TLS and tokens, or --insecure.",
+)
+.flag("--dashboard-listen");
 /// The address at which browsers reach the server.
 pub static PUBLIC_URL: Setting = Setting::new(
     "public_url",

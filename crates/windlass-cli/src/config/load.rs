@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -179,7 +180,28 @@ fn check_together(settings: &mut Settings) -> Result<(), Failure> {
             longest.as_millis()
         )));
     }
+    check_addresses(settings)?;
     raise_poll_interval_max(settings)
+}
+
+/// Two listeners cannot share an address. The system says so only when the store is already open.
+fn check_addresses(settings: &mut Settings) -> Result<(), Failure> {
+    let address = |setting| settings.text(setting).parse::<SocketAddr>().ok();
+    let (Some(api), Some(pages)) = (address(&table::LISTEN), address(&table::DASHBOARD_LISTEN)) else {
+        return Ok(());
+    };
+    if settings.text(&table::DASHBOARD) == "off" {
+        let warning = "dashboard_listen has no effect while dashboard is off";
+        settings.warnings.push(warning.to_owned());
+        return Ok(());
+    }
+    let is_every = |address: SocketAddr| address.ip().is_unspecified();
+    let meet = api.ip() == pages.ip() || is_every(api) || is_every(pages);
+    if meet && api.port() == pages.port() && api.port() != 0 {
+        return Err(Failure::usage(format!("dashboard_listen {pages} and listen {api} are one address"))
+            .hint("leave dashboard_listen out to have the pages beside the API, or give it another port"));
+    }
+    Ok(())
 }
 
 /// The idle poll cannot be shorter than the poll. A default is raised with a warning; a value that the

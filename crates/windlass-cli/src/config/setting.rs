@@ -205,6 +205,11 @@ impl Kind {
                     .duration())
             }
             Self::Choice(words) if words.contains(&text) => plain(Value::Text(text.to_owned())),
+            // A file may say it in TOML's own words.
+            Self::Choice(["on", "off"]) if matches!(text, "true" | "false") => {
+                let word = if text == "true" { "on" } else { "off" };
+                plain(Value::Text(word.to_owned()))
+            }
             Self::Choice(words) => Err(format!("must be one of {}, not {text:?}", words.join(", "))),
             Self::Share { min, max } => {
                 Ok(bounded(share(text)?, min, max, |n| (n as f64 / 1e3).to_string())?.number())

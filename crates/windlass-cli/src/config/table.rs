@@ -1,8 +1,8 @@
 //! The one table of settings.
 
 pub use super::access::{
-    ALLOWED_HOSTS, AUTH, CA, CONNECTIONS_MAX, PUBLIC_URL, RATE_LIMIT, READ_ONLY, TLS_CERT, TLS_CLIENT_CA,
-    TLS_CLIENT_SCOPES, TLS_KEY, TOKEN_FILE,
+    ALLOWED_HOSTS, AUTH, CA, CONNECTIONS_MAX, DASHBOARD, DASHBOARD_LISTEN, PUBLIC_URL, RATE_LIMIT, READ_ONLY,
+    TLS_CERT, TLS_CLIENT_CA, TLS_CLIENT_SCOPES, TLS_KEY, TOKEN_FILE,
 };
 use super::setting::{Kind, Setting};
 
@@ -401,6 +401,8 @@ pub static ALL: &[&Setting] = &[
     &TOKEN_FILE,
     &CA,
     &LISTEN,
+    &DASHBOARD,
+    &DASHBOARD_LISTEN,
     &AUTH,
     &READ_ONLY,
     &RATE_LIMIT,

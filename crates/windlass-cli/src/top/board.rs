@@ -2,17 +2,27 @@
 
 use serde::Deserialize;
 use windlass_core::{JobState, Name, State, TaskId, store::Depth};
-use windlass_server::api::{JobView, Overview, QueueView, TaskView, WorkerState};
+use windlass_server::api::{Flow, JobView, Overview, QueueView, Snapshot, TaskView, WorkerState};
 
 /// One answer of the server.
 #[derive(Debug, Clone, Default)]
 pub struct Board {
     pub overview: Overview,
+    /// The fleet at one moment, as the dashboard shows it; a server of an older version has none.
+    pub snapshot: Option<Snapshot>,
     pub queues: Vec<Queue>,
     pub jobs: Vec<Job>,
     /// Whether the server has more jobs than are shown.
     pub more_jobs: bool,
     pub workers: Vec<Worker>,
+}
+
+impl Board {
+    /// How a queue moves.
+    pub fn flow(&self, queue: &Name) -> Option<&Flow> {
+        let queues = self.snapshot.as_ref().map(|snapshot| &snapshot.queues)?;
+        queues.iter().find(|flow| flow.queue == *queue).map(|found| &found.flow)
+    }
 }
 
 /// A queue, over all of its kinds.

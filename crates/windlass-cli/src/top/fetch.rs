@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use windlass_core::{State, TaskId, why::human};
 use windlass_server::api::{
-    CancelRequest, Overview, Queues, RetryRequest, TaskFilter, TaskView, WorkerState,
+    CancelRequest, ErrorCode, Overview, Queues, RetryRequest, Snapshot, TaskFilter, TaskView, WorkerState,
 };
 
 use super::{
@@ -27,11 +27,17 @@ const ANSWER_MAX: Duration = Duration::from_secs(5);
 pub async fn board(server: &Remote) -> Result<Board, String> {
     within(async {
         let overview: Overview = server.look("/v1/overview").await?;
+        let snapshot = match server.look::<Snapshot>("/v1/snapshot").await {
+            Ok(snapshot) => Some(snapshot),
+            Err(error) if error.code == ErrorCode::NotFound => None,
+            Err(error) => return Err(error),
+        };
         let queues: Queues = server.look("/v1/queues").await?;
         let jobs = server.jobs(None, JOBS_MAX).await?;
         let workers: Workers = server.look("/v1/workers").await?;
         let mut board = Board {
             overview,
+            snapshot,
             queues: queues.queues.into_iter().map(Into::into).collect(),
             more_jobs: jobs.next.is_some(),
             jobs: jobs.jobs.into_iter().map(Into::into).collect(),

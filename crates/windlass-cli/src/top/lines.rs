@@ -1,11 +1,13 @@
 //! Turns the view into the lines on the terminal: a pure function of the view and the size.
 
+use std::time::Duration;
+
 use ratatui::{
     style::{Color, Modifier, Style},
     text::{Line, Span},
 };
-use windlass_core::State;
-use windlass_server::api::WorkerState;
+use windlass_core::{State, why::human};
+use windlass_server::api::{Flow, WorkerState};
 
 use super::{
     board::{Board, Job, Queue, TaskLine, Worker},
@@ -15,12 +17,16 @@ use crate::output::text::{clean, count, cut};
 
 /// Fewest rows of a section, title included.
 const SECTION_MIN: usize = 4;
+/// From this width on a queue's line says how it moves, in so many characters more.
+const WIDE: usize = 124;
+const FLOW: usize = 51;
 /// Least and most characters of a sparkline.
 const SPARK: (usize, usize) = (6, 30);
 
 /// The lines for a terminal of this size.
 pub fn lines(view: &View, width: usize, height: usize) -> Vec<Line<'static>> {
     let mut lines = vec![title(view, width), figures(view, width)];
+    lines.extend(outlook(view, width));
     let room = height.saturating_sub(lines.len() + 1);
     let body = match (&view.screen, &view.board) {
         (Screen::Help(_), _) => help(),
@@ -60,7 +66,7 @@ fn title(view: &View, width: usize) -> Line<'static> {
 }
 
 fn figures(view: &View, width: usize) -> Line<'static> {
-    let worker = view.board.as_ref().and_then(|board| board.overview.worker.clone()).unwrap_or_default();
+    let (in_flight, slots) = view.board.as_ref().map_or((0, 0), busy);
     // Three sparklines of ten characters with their names, and the slots at the right.
     let spark = (width.saturating_sub(64) / 3).clamp(SPARK.0, SPARK.1);
     let mut spans = vec![Span::raw(" ")];
@@ -74,8 +80,40 @@ fn figures(view: &View, width: usize) -> Line<'static> {
         spans.push(Span::styled(rate.line(spark), Style::new().fg(colour)));
         spans.push(Span::raw("  "));
     }
-    spans.push(Span::raw(format!("slots {}/{}", worker.in_flight, worker.slots)));
+    spans.push(Span::raw(format!("slots {in_flight}/{slots}")));
     Line::from(spans)
+}
+
+/// How many slots are busy, and how many there are: of the fleet, else of the server's own worker.
+fn busy(board: &Board) -> (u64, u64) {
+    if let Some(snapshot) = &board.snapshot {
+        return (snapshot.workers.running, snapshot.workers.slots);
+    }
+    let worker = board.overview.worker.clone().unwrap_or_default();
+    (worker.in_flight.into(), worker.slots.into())
+}
+
+/// When the backlog is empty, and what needs attention most.
+fn outlook(view: &View, width: usize) -> Vec<Line<'static>> {
+    let Some(snapshot) = view.board.as_ref().and_then(|board| board.snapshot.as_ref()) else {
+        return Vec::new();
+    };
+    let flow = &snapshot.total;
+    let text = format!(" oldest {} · {}", oldest(flow), flow.forecast.sentence);
+    let mut lines = vec![Line::raw(cut(&text, width))];
+    if let Some(first) = snapshot.attention.first() {
+        let more = match snapshot.attention.len() {
+            1 => String::new(),
+            n => format!(" (+{} more)", n - 1),
+        };
+        let sentence = cut(&first.sentence, width.saturating_sub(3 + more.len()));
+        lines.push(Line::styled(format!(" ! {sentence}{more}"), Style::new().fg(Color::Yellow)));
+    }
+    lines
+}
+
+fn oldest(flow: &Flow) -> String {
+    flow.oldest_ready_ms.map_or_else(|| "-".to_owned(), |ms| human(Duration::from_millis(ms)))
 }
 
 fn footer(view: &View, width: usize) -> Line<'static> {
@@ -170,12 +208,17 @@ type Row = (String, Style);
 fn table(section: Section, board: &Board, width: usize) -> (String, Vec<Row>) {
     match section {
         Section::Queues => {
-            let name = width.saturating_sub(59).clamp(12, 60);
+            let is_wide = width >= WIDE && board.snapshot.is_some();
+            let name = width.saturating_sub(if is_wide { 59 + FLOW } else { 59 }).clamp(12, 60);
             let head = format!(
                 "  {:name$} {:>8} {:>8} {:>8} {:>8} {:>8} {:>7} ",
                 "queue", "ready", "running", "sched", "waiting", "held", "dead"
             );
-            (head, board.queues.iter().map(|row| queue(row, name)).collect())
+            let flow_head =
+                format!("{:>8} {:>8} {:>8} {:>12}  {:10}", "in/s", "done/s", "failed/s", "oldest", "clears");
+            let head = if is_wide { head + &flow_head } else { head };
+            let shown = |row: &Queue| queue(row, name, board.flow(&row.name).filter(|_| is_wide));
+            (head, board.queues.iter().map(shown).collect())
         }
         Section::Jobs => {
             let name = width.saturating_sub(50).clamp(12, 60);
@@ -196,7 +239,7 @@ fn table(section: Section, board: &Board, width: usize) -> (String, Vec<Row>) {
     }
 }
 
-fn queue(queue: &Queue, name: usize) -> Row {
+fn queue(queue: &Queue, name: usize, flow: Option<&Flow>) -> Row {
     let depth = &queue.depth;
     let shown = if queue.paused {
         // A word shows the state, not only a colour.
@@ -206,14 +249,35 @@ fn queue(queue: &Queue, name: usize) -> Row {
     };
     let states = [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
     let [ready, running, scheduled, waiting, held, dead] = states.map(|state| depth.count(state).to_string());
-    let text =
-        format!(" {shown:name$} {ready:>8} {running:>8} {scheduled:>8} {waiting:>8} {held:>8} {dead:>7} ");
+    let moves = flow.map(moves).unwrap_or_default();
+    let text = format!(
+        " {shown:name$} {ready:>8} {running:>8} {scheduled:>8} {waiting:>8} {held:>8} {dead:>7} {moves}"
+    );
     let style = match (queue.paused, depth.dead) {
         (true, _) => Style::new().fg(Color::Yellow),
         (false, 1..) => Style::new().fg(Color::Red),
         (false, 0) => Style::new(),
     };
     (text, style)
+}
+
+/// The columns of a wide terminal: how a queue moves.
+fn moves(flow: &Flow) -> String {
+    let rate = |per_s: Option<f64>| per_s.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
+    let clears = match (flow.forecast.kind.as_str(), flow.forecast.in_ms) {
+        (_, Some(ms)) => human(Duration::from_millis(ms)),
+        ("not_at_this_rate", _) => "never so".to_owned(),
+        ("too_little_known", _) => "?".to_owned(),
+        _ => "-".to_owned(),
+    };
+    format!(
+        "{:>8} {:>8} {:>8} {:>12}  {:10}",
+        rate(flow.in_per_s),
+        rate(flow.done_per_s),
+        rate(flow.failed_per_s),
+        oldest(flow),
+        cut(&clears, 10)
+    )
 }
 
 fn job(job: &Job, name: usize) -> Row {

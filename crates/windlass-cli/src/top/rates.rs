@@ -22,11 +22,16 @@ impl Rate {
             && let Some(risen) = count.checked_sub(before)
             && let Some(passed) = at.checked_sub(since).filter(|passed| !passed.is_zero())
         {
-            self.kept.push_back(risen as f64 / passed.as_secs_f64());
-            self.kept.drain(..self.kept.len().saturating_sub(KEPT));
+            self.push(risen as f64 / passed.as_secs_f64());
         }
         // A counter that fell belongs to a restarted server. The next reading gives a rate again.
         self.last = Some((count, at));
+    }
+
+    /// Adds a rate that is known.
+    pub fn push(&mut self, per_s: f64) {
+        self.kept.push_back(per_s);
+        self.kept.drain(..self.kept.len().saturating_sub(KEPT));
     }
 
     /// The last rate, once there are two readings.

@@ -95,7 +95,7 @@ pub enum Screen {
     Help(Box<Screen>),
 }
 
-/// Rates of the server's process.
+/// Rates of the fleet; of the server's process, if the server is of a version that knows no more.
 #[derive(Debug, Clone, Default)]
 pub struct Rates {
     pub enqueued: Rate,
@@ -140,10 +140,21 @@ impl View {
 
     /// Takes a new board; `at` is the time since the start.
     pub fn saw(&mut self, board: Board, at: Duration) {
-        let worker = board.overview.worker.clone().unwrap_or_default();
-        self.rates.enqueued.note(board.overview.enqueued, at);
-        self.rates.done.note(worker.succeeded, at);
-        self.rates.failed.note(worker.failed, at);
+        if let Some(snapshot) = &board.snapshot {
+            // A server shows the same snapshot for two seconds.
+            let last = self.board.as_ref().and_then(|board| board.snapshot.as_ref());
+            if last.is_none_or(|last| last.at != snapshot.at) {
+                let flow = &snapshot.total;
+                flow.in_per_s.into_iter().for_each(|rate| self.rates.enqueued.push(rate));
+                flow.done_per_s.into_iter().for_each(|rate| self.rates.done.push(rate));
+                flow.failed_per_s.into_iter().for_each(|rate| self.rates.failed.push(rate));
+            }
+        } else {
+            let worker = board.overview.worker.clone().unwrap_or_default();
+            self.rates.enqueued.note(board.overview.enqueued, at);
+            self.rates.done.note(worker.succeeded, at);
+            self.rates.failed.note(worker.failed, at);
+        }
         self.board = Some(board);
         self.lost = None;
     }

@@ -9,6 +9,7 @@
 
 mod access;
 mod demo;
+mod doors;
 mod gates;
 mod http_guide;
 mod offline;

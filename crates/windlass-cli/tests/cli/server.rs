@@ -11,11 +11,13 @@ fn the_first_screen_says_what_runs_and_what_to_type_next() {
     let up = Running::up(&["--slots", "20"]);
     up.enqueue(&["echo", "--wait"]);
     let store = up.folder.path().join("windlass.db");
+    let address = up.address.clone();
     up.signal(rustix::process::Signal::INT);
     let said = up.end().done();
     for part in [
         concat!("windlass ", env!("CARGO_PKG_VERSION"), " · http://127.0.0.1:"),
         &format!("  store    sqlite:{} (new, durable: fsync on every commit)", store.display()),
+        &format!("  pages    {address}/ · xdg-open {address}/"),
         "  worker   20 slots (--slots) · kinds http, sleep, echo",
         "  history  7 days or 1 GiB · dead tasks 30 days",
         "try:  windlass enqueue echo --payload '{\"hello\":\"world\"}' --wait",
@@ -307,4 +309,26 @@ fn a_second_server_and_a_taken_port_are_refused() {
     let said = windlass(elsewhere.path(), &["tasks", "ls"]);
     assert!(!said.stderr.contains("in use"), "the store of the refused server was closed: {said:?}");
     assert_ne!(taken, NO_SERVER);
+}
+
+#[test]
+fn an_export_is_written_from_a_server_and_from_a_file() {
+    let up = Running::up(&[]);
+    up.enqueue(&["echo", "--payload", r#"{"secret":1}"#, "--wait", "--queue", "mail"]);
+    up.enqueue(&["echo", "--key", "=1+1", "--in", "1h"]);
+    let csv = up.say(&["tasks", "export", "--format", "csv"]).done().stdout;
+    assert!(csv.starts_with("id,state,kind,queue,") && csv.lines().count() == 3, "{csv}");
+    assert!(csv.contains("\"'=1+1\"") && !csv.contains("secret"), "{csv}");
+    let whole = ["tasks", "export", "--format", "ndjson", "--payload", "--queue", "mail"];
+    let lines = up.say(&whole).done().stdout;
+    let task: serde_json::Value = serde_json::from_str(&lines).unwrap();
+    assert_eq!((&task["payload"]["secret"], &task["state"]), (&1.into(), &"done".into()));
+    up.say(&["tasks", "export", "--format", "csv", "--payload"])
+        .failed(2, &["payload is only for format=ndjson"]);
+    up.say(&["tasks", "export", "--format", "xml"]).failed(2, &["csv", "ndjson"]);
+    up.signal(rustix::process::Signal::INT);
+    let folder = up.kill();
+    let offline =
+        windlass(folder.path(), &["tasks", "export", "--format", "csv", "--limit", "1"]).done().stdout;
+    assert!(offline.lines().count() == 3 && offline.contains("# cut after 1 tasks"), "{offline}");
 }

@@ -75,7 +75,7 @@ calls! {
     }
     Some(Scope::Read), false => {
         "GET /metrics",
-        "GET /v1/tasks", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/why", "GET /v1/tasks/{id}/wait",
+        "GET /v1/tasks", "GET /v1/tasks/export", "GET /v1/tasks/{id}", "GET /v1/tasks/{id}/why", "GET /v1/tasks/{id}/wait",
         "POST /v1/tasks/wait",
         "GET /v1/dead", "GET /v1/queues", "GET /v1/queues/{name}/why", "GET /v1/jobs",
         "GET /v1/jobs/{name}", "GET /v1/workflows", "GET /v1/workflows/{name}",

@@ -236,6 +236,42 @@ pub struct SummaryPage {
     pub looked_back_to: Option<Timestamp>,
 }
 
+/// The form of an export.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ExportFormat {
+    /// A line of cells for each task, with a line of their names before them.
+    #[default]
+    Csv,
+    /// A line of JSON for each task.
+    Ndjson,
+}
+
+impl ExportFormat {
+    /// It as text.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Ndjson => "ndjson",
+        }
+    }
+}
+
+/// What is exported. It is a query, not a body.
+#[derive(Debug, Clone, Default)]
+pub struct ExportRequest {
+    /// Which tasks.
+    pub filter: super::TaskFilter,
+    /// The form.
+    pub format: ExportFormat,
+    /// Whether whole tasks are exported, with payloads; only as [`ExportFormat::Ndjson`].
+    pub payload: bool,
+    /// Only tasks older than this one.
+    pub after: Option<TaskId>,
+    /// Most tasks.
+    pub limit: Option<u32>,
+}
+
 /// Why a task is not running, or that it is, or that it has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WhyView {

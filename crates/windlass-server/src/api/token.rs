@@ -46,6 +46,10 @@ pub struct TokenView {
     pub expires_at: Option<Timestamp>,
     /// Whether it has expired.
     pub expired: bool,
+    /// When a call with it, or with a session of it, was last made to the server that is asked; absent if none was
+    /// since that server started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used_at: Option<Timestamp>,
 }
 
 impl From<TokenRecord> for TokenView {
@@ -59,6 +63,7 @@ impl From<TokenRecord> for TokenView {
             created_at: token.created_at,
             expires_at: token.expires_at,
             expired: token.is_expired,
+            last_used_at: None,
         }
     }
 }

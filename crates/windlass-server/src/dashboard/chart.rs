@@ -66,15 +66,65 @@ pub(super) struct Curve<'a> {
     pub(super) values: &'a [f64],
 }
 
+/// The times at the left and the right edge of a drawing, in milliseconds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Axis {
+    pub(super) from_ms: i64,
+    pub(super) to_ms: i64,
+}
+
+/// One curve over time: a class of colour, and its unbroken parts.
+pub(super) struct Line {
+    pub(super) class: &'static str,
+    pub(super) parts: Vec<Vec<(i64, f64)>>,
+}
+
+/// Curves over time, from zero to `most`.
+pub(super) fn lines(
+    lines: &[Line],
+    axis: Axis,
+    most: f64,
+    (width, height): (u32, u32),
+    label: &str,
+) -> Markup {
+    html! {
+        svg.chart viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" role="img" aria-label=(label) {
+            @for part in 1..4 { line.grid-line x1="0" x2=(width) y1=(height * part / 4) y2=(height * part / 4) {} }
+            @for line in lines {
+                @for part in &line.parts { polyline class=(line.class) points=(path(part, axis, most, (width, height))) {} }
+            }
+        }
+    }
+}
+
+/// Columns of a drawing: points in the same column become one, so that a day is not two thousand points.
+const COLUMNS: i64 = 240;
+
+fn path(part: &[(i64, f64)], axis: Axis, most: f64, (width, height): (u32, u32)) -> String {
+    let whole_ms = axis.to_ms.saturating_sub(axis.from_ms).max(1);
+    let column = |at: i64| at.saturating_sub(axis.from_ms).saturating_mul(COLUMNS) / whole_ms;
+    let mut path = String::new();
+    for points in part.chunk_by(|(one, _), (other, _)| column(*one) == column(*other)) {
+        let count = points.len() as f64;
+        let at = points.iter().map(|(at, _)| at.saturating_sub(axis.from_ms) as f64).sum::<f64>() / count;
+        let value = points.iter().map(|(_, value)| *value).sum::<f64>() / count;
+        let x = (at / whole_ms as f64).clamp(0.0, 1.0) * f64::from(width);
+        let y = tenth((1.0 - value / most.max(1e-9)) * (f64::from(height) - 2.0) + 1.0);
+        // A line of one point would not be drawn. Writing to a string does not fail.
+        if part.len() == 1 {
+            let _ = write!(path, "{},{y} ", tenth(x - 1.0));
+        }
+        let _ = write!(path, "{},{y} ", tenth(x));
+    }
+    path
+}
+
 /// Curves over the same time, from zero to the largest value.
 pub(super) fn curves(curves: &[Curve<'_>], (width, height): (u32, u32), class: &str, label: &str) -> Markup {
     let values = curves.iter().flat_map(|curve| curve.values.iter().copied());
     let most = values.fold(0.0_f64, f64::max).max(1e-9);
     html! {
         svg class=(class) viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" role="img" aria-label=(label) {
-            @if class == "chart" {
-                @for part in 1..4 { line.grid-line x1="0" x2=(width) y1=(height * part / 4) y2=(height * part / 4) {} }
-            }
             @for curve in curves {
                 polyline class=(curve.class) points=(points(curve.values, most, (width, height))) {}
             }
@@ -145,6 +195,18 @@ mod tests {
     fn a_small_curve_has_its_points_at_their_times() {
         let drawn = spark(&[(0.0, 0), (0.9, 5), (1.0, 10)], "backlog").into_string();
         assert!(drawn.contains("points=\"0.0,23.0 90.0,12.0 100.0,1.0 \""), "{drawn}");
+    }
+
+    #[test]
+    fn a_line_stands_at_its_times_and_is_thinned() {
+        let axis = Axis { from_ms: 0, to_ms: 1_000 };
+        assert_eq!(path(&[(500, 0.0), (1_000, 10.0)], axis, 10.0, (100, 22)), "50.0,21.0 100.0,1.0 ");
+        assert_eq!(path(&[(500, 5.0)], axis, 10.0, (100, 22)), "49.0,11.0 50.0,11.0 ");
+        let many: Vec<_> = (0..10_000).map(|at| (at / 10, 1.0)).collect();
+        assert_eq!(path(&many, axis, 1.0, (720, 140)).split_whitespace().count(), 240);
+        let one = Line { class: "a", parts: vec![vec![(0, 1.0)], vec![(900, 1.0), (950, 1.0)]] };
+        let drawn = lines(&[one], axis, 1.0, (100, 22), "<b>").into_string();
+        assert!(drawn.matches("<polyline").count() == 2 && drawn.contains("&lt;b&gt;"), "{drawn}");
     }
 
     #[test]

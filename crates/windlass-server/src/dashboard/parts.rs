@@ -162,13 +162,23 @@ pub(super) struct Button<'a> {
     pub(super) ask: Option<String>,
     /// The page that the viewer is led to afterwards. Without one the viewer stays.
     pub(super) then: Option<&'a str>,
+    /// Whether the call is made as a dry run first, and the question says what it would do.
+    pub(super) dry: bool,
     pub(super) tone: Tone,
 }
 
 impl<'a> Button<'a> {
     pub(super) fn new(label: &'a str, call: &'a str, path: String) -> Self {
-        let body = Value::Object(serde_json::Map::new());
-        Self { label, call, path, body, ask: None, then: None, tone: Tone::Plain }
+        Self {
+            label,
+            call,
+            path,
+            body: Value::Object(serde_json::Map::new()),
+            ask: None,
+            dry: false,
+            then: None,
+            tone: Tone::Plain,
+        }
     }
 
     pub(super) fn body(mut self, body: Value) -> Self {
@@ -183,6 +193,11 @@ impl<'a> Button<'a> {
 
     pub(super) fn then(mut self, page: &'a str) -> Self {
         self.then = Some(page);
+        self
+    }
+
+    pub(super) fn dry(mut self) -> Self {
+        self.dry = true;
         self
     }
 
@@ -201,7 +216,8 @@ impl<'a> Button<'a> {
         html! {
             @if viewer.may(self.call) {
                 button type="button" class=(class) data-call=(method(self.call)) data-url=(viewer.link(&self.path))
-                    data-body=(self.body) data-ask=[self.ask.as_deref()] data-then=[self.then.map(|page| viewer.link(page))] { (self.label) }
+                    data-body=(self.body) data-ask=[self.ask.as_deref()] data-then=[self.then.map(|page| viewer.link(page))]
+                    data-dry[self.dry] { (self.label) }
             }
         }
     }

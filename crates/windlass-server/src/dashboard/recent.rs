@@ -69,12 +69,12 @@ impl fmt::Debug for Recent {
 }
 
 impl Recent {
-    /// The recent drawing of a page, or a new one.
-    pub(super) async fn drawn<F>(&self, ask: &Ask, draw: impl FnOnce() -> F) -> Answer
+    /// The recent drawing of a page for these viewers, or a new one.
+    pub(super) async fn drawn<F>(&self, ask: &Ask, viewers: &str, draw: impl FnOnce() -> F) -> Answer
     where
         F: Future<Output = Result<Sheet>>,
     {
-        let key = format!("{}\n{}", ask.viewer.rights(), ask.address());
+        let key = format!("{viewers}\n{}", ask.address());
         self.drawn_as(key, ask.wants_fresh(), draw).await
     }
 

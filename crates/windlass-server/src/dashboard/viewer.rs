@@ -78,6 +78,16 @@ impl Viewer {
         (self.auth == Auth::Tokens).then(|| self.caller.to_string())
     }
 
+    /// The caller who looks.
+    pub(super) fn caller(&self) -> &Caller {
+        &self.caller
+    }
+
+    /// The viewer's rights and the viewer: what decides about a page that shows the viewer's own things.
+    pub(super) fn identity(&self) -> String {
+        format!("{} {}", self.rights(), self.caller)
+    }
+
     pub(super) fn is_read_only(&self) -> bool {
         self.mode == Mode::ReadOnly
     }

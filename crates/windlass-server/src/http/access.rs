@@ -16,7 +16,7 @@ use super::{
     face::{self, Face},
 };
 use crate::{
-    access::{self, Access, Answered, Call, Caller, Certificate, Effect, Shown, Site, Subject},
+    access::{self, Access, Answered, Auth, Call, Caller, Certificate, Effect, Shown, Site, Subject},
     api::{ErrorCode, ErrorDetail},
     dashboard, grpc,
 };
@@ -24,6 +24,8 @@ use crate::{
 /// What decides about the calls at one address.
 pub(super) struct Gate {
     pub(super) rights: Arc<Access>,
+    /// Whether callers at this address must say who they are.
+    pub(super) auth: Auth,
     pub(super) face: Arc<Face>,
 }
 
@@ -39,7 +41,8 @@ pub(super) async fn access(State(gate): State<Arc<Gate>>, mut request: Request, 
     let certificate = request.extensions().get::<Certificate>();
     // A session is for pages: a gRPC call with its cookie is one without a token.
     let session = if is_grpc { None } else { session(&gate.face, request.headers()) };
-    let shown = Shown { headers: request.headers(), path: request.uri().path(), certificate, session };
+    let (headers, path) = (request.headers(), request.uri().path());
+    let shown = Shown { auth: gate.auth, headers, path, certificate, session };
     let caller = match rights.admit(call, shown).await {
         Ok(caller) => caller,
         Err(error) if is_grpc => return grpc::refuse(error),
@@ -107,7 +110,7 @@ impl Standing {
     pub(super) async fn holds(&self, server: &Server) -> Result<bool, ErrorDetail> {
         let session = session(&server.face, &self.headers);
         let certificate = self.certificate.as_ref();
-        let shown = Shown { headers: &self.headers, path: "", certificate, session };
+        let shown = Shown { auth: server.auth(), headers: &self.headers, path: "", certificate, session };
         server.access.still_admits(self.call, shown).await
     }
 }
@@ -212,6 +215,7 @@ mod tests {
         let sources = concat!(
             include_str!("routes.rs"),
             include_str!("routes/operators.rs"),
+            include_str!("routes/export.rs"),
             include_str!("routes/schedules.rs"),
             include_str!("routes/sessions.rs"),
             include_str!("routes/tokens.rs"),

@@ -127,7 +127,7 @@ fn one_of(types: &[&str]) -> Value {
 
 fn success(types: &[&str]) -> Value {
     if types.is_empty() {
-        return json!({"description": "As asked.", "content": {"text/*": {}}});
+        return json!({"description": "As asked.", "content": {"text/*": {}, "application/x-ndjson": {}}});
     }
     json!({"description": "As asked.", "content": {"application/json": {"schema": one_of(types)}}})
 }

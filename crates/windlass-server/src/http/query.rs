@@ -8,7 +8,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use windlass_core::{Name, TaskId};
 
 use crate::{
-    api::{Detail, ErrorDetail, TaskFilter},
+    api::{Detail, ErrorDetail, ExportFormat, ExportRequest, TaskFilter},
     json,
 };
 
@@ -70,6 +70,39 @@ impl ListQuery {
     pub(crate) fn limit(&self) -> Result<Option<u32>, ErrorDetail> {
         number("limit", self.limit.as_ref())
     }
+}
+
+/// `?format&payload` of an export, beside the fields of [`ListQuery`].
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExportQuery {
+    format: Option<String>,
+    payload: Option<String>,
+}
+
+/// What the query of an export asks for.
+pub(crate) fn export(uri: &Uri) -> Result<ExportRequest, ErrorDetail> {
+    let is_own = |pair: &&str| {
+        let name = pair.split('=').next().unwrap_or_default();
+        matches!(name, "format" | "payload")
+    };
+    let pairs = uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty());
+    let (own, rest): (Vec<_>, Vec<_>) = pairs.partition(is_own);
+    let of = |pairs: Vec<&str>| {
+        let text = format!("/?{}", pairs.join("&"));
+        text.parse::<Uri>().map_err(|_| ErrorDetail::invalid("the query string cannot be read"))
+    };
+    let (own, list): (ExportQuery, ListQuery) = (query(&of(own)?)?, query(&of(rest)?)?);
+    if list.detail.is_some() {
+        return Err(ErrorDetail::invalid("detail is for /v1/tasks; payload=true exports whole tasks"));
+    }
+    let format = match own.format.as_deref() {
+        Some("csv") => ExportFormat::Csv,
+        Some("ndjson") => ExportFormat::Ndjson,
+        _ => return Err(ErrorDetail::invalid("format must be csv or ndjson")),
+    };
+    let payload = flag("payload", own.payload.as_ref())?;
+    Ok(ExportRequest { filter: list.filter()?, format, payload, after: list.after()?, limit: list.limit()? })
 }
 
 /// `?after&limit` of lists by name.

@@ -10,13 +10,14 @@ use axum::{
     response::{IntoResponse, Response},
     routing::{get, post, put},
 };
-use http::{HeaderMap, StatusCode, Uri};
+use http::{HeaderMap, Method, StatusCode, Uri};
 use serde::{Deserialize, Serialize};
+use serde_json::json as value;
 use windlass::telemetry::CONTENT_TYPE;
 use windlass_core::{TraceContext, WorkflowAction, trace::TRACEPARENT};
 
 use super::{
-    Server,
+    Routes, Server,
     access::{Gate, access, caller_of, is_grpc},
     answer::{json, ok, plain},
     body,
@@ -27,43 +28,58 @@ use super::{
     watched,
 };
 use crate::{
-    access::{Access, Effect},
+    access::{Access, Auth, Effect},
     api::{
         BatchRequest, BulkResponse, Detail, EnqueueRequest, ErrorCode, ErrorDetail, PurgeRequest,
         WaitResponse,
     },
     dashboard, grpc,
     json::{BatchShape, parse},
-    operations::{Result, Vitals},
+    operations::{Result, VERSION, Vitals},
 };
 
 mod consumers;
+mod export;
 mod operators;
 mod schedules;
 mod sessions;
 mod tokens;
 
+pub(super) use export::EXPORTS_MAX;
+
 pub(super) type Shared = State<Arc<Server>>;
 
 /// Every route, behind the guard.
 pub(super) fn router(server: &Arc<Server>) -> Router {
-    let monitor = monitor().with_state(server.operations.vitals());
-    let access = Arc::clone(&server.access);
-    let whole = whole().merge(grpc::router(server)).with_state(Arc::clone(server));
-    guarded(monitor.merge(whole), access, Arc::clone(&server.face))
+    let which = server.options.routes;
+    let mut routes = api();
+    if matches!(which, Routes::Whole | Routes::Pages) {
+        routes = routes.merge(dashboard::router());
+    }
+    if which != Routes::Pages {
+        routes = routes.merge(grpc::router(server));
+    }
+    let mut routes = routes.with_state(Arc::clone(server));
+    if which != Routes::Pages {
+        routes = routes.merge(monitor().with_state(server.operations.vitals()));
+    }
+    guarded(routes, which, (Arc::clone(&server.access), server.auth()), &server.face)
 }
 
 /// The monitor's routes, behind the guard.
-pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, face: Arc<Face>) -> Router {
-    guarded(monitor().with_state(vitals), access, face)
+pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, auth: Auth, face: Arc<Face>) -> Router {
+    guarded(monitor().with_state(vitals), Routes::Monitor, (access, auth), &face)
 }
 
-fn guarded(routes: Router, rights: Arc<Access>, face: Arc<Face>) -> Router {
-    let gate = Arc::new(Gate { rights, face: Arc::clone(&face) });
+fn guarded(routes: Router, which: Routes, (rights, auth): (Arc<Access>, Auth), face: &Arc<Face>) -> Router {
+    let gate = Arc::new(Gate { rights, auth, face: Arc::clone(face) });
+    let shown = Arc::clone(face);
     let routes = routes
-        .fallback(unknown_route)
+        .fallback(move |method: Method, headers: HeaderMap, uri: Uri| {
+            std::future::ready(unknown_route(which, &shown, &method, &headers, &uri))
+        })
         .layer(from_fn_with_state(gate, access))
-        .layer(from_fn_with_state(Arc::clone(&face), guard));
+        .layer(from_fn_with_state(Arc::clone(face), guard));
     face.under_prefix(routes)
 }
 
@@ -72,9 +88,8 @@ fn monitor() -> Router<Vitals> {
     Router::new().route("/healthz", get(health)).route("/readyz", get(ready)).route("/metrics", get(metrics))
 }
 
-fn whole() -> Router<Arc<Server>> {
+fn api() -> Router<Arc<Server>> {
     Router::new()
-        .merge(dashboard::router())
         .route("/v1/tasks", get(list).post(enqueue))
         .route("/v1/tasks/cancel", post(bulk_cancel))
         .route("/v1/tasks/retry", post(bulk_retry))
@@ -101,6 +116,7 @@ fn whole() -> Router<Arc<Server>> {
         .route("/v1/workflows/{name}/cancel", post(cancel_workflow))
         .merge(consumers::router())
         .merge(operators::router())
+        .merge(export::router())
         .merge(schedules::router())
         .merge(sessions::router())
         .merge(tokens::router())
@@ -352,9 +368,25 @@ async fn audit(State(server): Shared) -> Result<Response> {
     Ok(ok(&server.operations.audit().await?))
 }
 
-async fn unknown_route(headers: HeaderMap, uri: Uri) -> Response {
-    if is_grpc(&headers) {
+fn unknown_route(which: Routes, face: &Face, method: &Method, headers: &HeaderMap, uri: &Uri) -> Response {
+    if is_grpc(headers) {
         return tonic::Status::unimplemented("there is no such service or method").into_http::<Body>();
+    }
+    let (dashboard, hint) = match which {
+        Routes::WithoutPages => ("off", "start the server without --no-dashboard"),
+        Routes::PagesElsewhere => ("at another address", "dashboard_listen says where"),
+        Routes::Whole | Routes::Pages | Routes::Monitor => ("", ""),
+    };
+    let has_no_pages = !dashboard.is_empty();
+    if has_no_pages && uri.path() == "/" && matches!(*method, Method::GET | Method::HEAD) {
+        let api = face.prefix().link("/v1/openapi.json");
+        return ok(&value!({"name": "windlass", "version": VERSION, "api": api, "dashboard": dashboard}));
+    }
+    if has_no_pages && dashboard::is_page(uri.path()) {
+        let message = format!("there is no page here: the dashboard of this server is {dashboard}");
+        return ErrorDetail::new(ErrorCode::NotFound, message)
+            .hint(format!("{hint}; GET /v1/openapi.json describes the API"))
+            .into_response();
     }
     let path: String = uri.path().chars().take(80).collect();
     ErrorDetail::new(ErrorCode::NotFound, format!("there is no route {path:?}"))

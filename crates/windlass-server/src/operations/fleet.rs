@@ -2,7 +2,7 @@
 
 use std::{cmp::Reverse, sync::atomic::Ordering};
 
-use windlass_core::{Error, WorkerId, usage::PoolUsage};
+use windlass_core::{Error, Timestamp, WorkerId, usage::PoolUsage};
 
 use super::{Operations, Result, view};
 use crate::api::{

@@ -11,8 +11,13 @@ use windlass_core::{
     why::{Surroundings, why},
 };
 
+mod csv;
+mod export;
+
 use super::{Operations, Result};
 use crate::api::{ErrorCode, ErrorDetail, SummaryPage, TaskFilter, TaskPage, TaskView, WhyView};
+
+pub use export::{EXPORT_DEFAULT, EXPORT_MAX, Export};
 
 /// Tasks on a page unless a limit is given.
 pub const LIST_LIMIT_DEFAULT: u32 = 50;

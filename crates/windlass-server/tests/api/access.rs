@@ -215,7 +215,7 @@ async fn a_read_only_server_refuses_every_change() {
 
 /// A call without a connection, so that a test can make many.
 fn shown(headers: &http::HeaderMap) -> access::Shown<'_> {
-    access::Shown { headers, path: "/", certificate: None, session: None }
+    access::Shown { auth: Auth::Tokens, headers, path: "/", certificate: None, session: None }
 }
 
 fn bearer(token: &str) -> http::HeaderMap {
@@ -328,8 +328,13 @@ async fn a_certificate_has_the_scopes_that_the_server_sets() {
     let (_, _, _, access) = decider(options);
     let certificate = access::Certificate { fingerprint: "ab12".into() };
     let headers = http::HeaderMap::new();
-    let shown =
-        access::Shown { headers: &headers, path: "/", certificate: Some(&certificate), session: None };
+    let shown = access::Shown {
+        auth: Auth::Tokens,
+        headers: &headers,
+        path: "/",
+        certificate: Some(&certificate),
+        session: None,
+    };
     let caller = access.admit(of("GET /v1/tasks"), shown).await.unwrap();
     assert_eq!(caller.to_string(), "certificate ab12");
     let refused = access.admit(of("POST /v1/tasks"), shown).await.unwrap_err();

@@ -20,7 +20,7 @@ use windlass_core::{
 };
 use windlass_server::{
     Operations,
-    http::{Options, serve},
+    http::{Options, Place, serve, serve_apart},
 };
 
 /// A running server.
@@ -70,6 +70,32 @@ impl Api {
             let _ = stopped.await;
         }));
         Self { address, store, clock, stop: Some(stop), served }
+    }
+
+    /// The API at one address, and its pages at another.
+    pub async fn apart(api: Options, pages: Options) -> (Self, Self) {
+        let clock = Arc::new(ManualClock::new("2027-01-31T09:30:00Z".parse().unwrap()));
+        let store = Arc::new(MemoryStore::new(clock.clone(), Rules::default()));
+        let operations = Operations::new(store.clone());
+        let listener = async || TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (api, pages) = (
+            Place { listener: listener().await, options: api },
+            Place { listener: listener().await, options: pages },
+        );
+        let addresses = [&api, &pages].map(|place| place.listener.local_addr().unwrap());
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = tokio::spawn(serve_apart(api, pages, operations, async {
+            let _ = stopped.await;
+        }));
+        let whole = Self { address: addresses[0], store, clock, stop: Some(stop), served };
+        let pages = Self {
+            address: addresses[1],
+            store: whole.store.clone(),
+            clock: whole.clock.clone(),
+            stop: None,
+            served: tokio::spawn(async { Ok(()) }),
+        };
+        (whole, pages)
     }
 
     /// Asks the server to stop.

@@ -206,7 +206,7 @@ async fn a_wrong_token_starts_no_session() {
 
 /// A call with a cookie, without a connection.
 fn shown<'a>(headers: &'a http::HeaderMap, text: &'a str) -> access::Shown<'a> {
-    access::Shown { headers, path: "/", certificate: None, session: Some(text) }
+    access::Shown { auth: Auth::Tokens, headers, path: "/", certificate: None, session: Some(text) }
 }
 
 #[tokio::test(start_paused = true)]

@@ -139,7 +139,7 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
         out.note("no tokens; `windlass token create --scope read` makes one");
         return Ok(Exit::Done);
     }
-    let mut table = Table::new(&["ID", "NAME", "SCOPES", "FOR", "CREATED", "EXPIRES"]);
+    let mut table = Table::new(&["ID", "NAME", "SCOPES", "FOR", "CREATED", "EXPIRES", "LAST USED"]);
     for token in &tokens.tokens {
         let expires = match (token.expired, token.expires_at) {
             (true, _) => out.paint(Colour::Yellow, "expired"),
@@ -156,6 +156,7 @@ async fn list(session: &Session) -> anyhow::Result<Exit> {
             },
             text::time(out, token.created_at),
             expires,
+            token.last_used_at.map_or_else(|| "-".to_owned(), |at| text::time(out, at)),
         ]);
     }
     for line in table.lines() {

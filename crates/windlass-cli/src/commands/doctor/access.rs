@@ -33,6 +33,7 @@ pub(super) async fn checks(
     } else {
         planned(report, settings);
     }
+    dashboard(report, settings);
     public(report, settings);
     match backend.tokens().await {
         Ok(tokens) => tokens_check(report, &tokens.tokens, duration::now()),
@@ -90,6 +91,29 @@ fn planned(report: &mut Report, settings: &Settings) {
         Err(refused) => format!("`windlass up` would refuse: {}", refused.message),
     };
     report.add("access", Level::Note, format!("{listen}, {way}: {said}"));
+}
+
+/// Where browsers find the pages of `windlass up` with these settings.
+fn dashboard(report: &mut Report, settings: &Settings) {
+    if settings.text(&table::DASHBOARD) == "off" {
+        report.add("dashboard", Level::Note, "off: `windlass up` with these settings serves no pages");
+        return;
+    }
+    let own = settings.text(&table::DASHBOARD_LISTEN);
+    let Ok(listen) = own.parse() else {
+        report.add("dashboard", Level::Ok, "on the address of the API");
+        return;
+    };
+    let has_tls = !settings.text(&table::TLS_CERT).is_empty();
+    let is_public = access::public_url(settings).ok().flatten().is_some_and(|url| !url.is_local());
+    let exposed = Exposed { listen, has_tls, is_public, insecure: false };
+    match access::decide(exposed, &settings.text(&table::AUTH)) {
+        Ok(_) => report.add("dashboard", Level::Ok, format!("on an address of its own, {listen}")),
+        Err(refused) => {
+            let detail = format!("`windlass up` would refuse without --insecure: {}", refused.message);
+            report.add("dashboard", Level::Note, detail);
+        }
+    }
 }
 
 /// What `public_url` means for browsers. Only the settings of this command are known, not those of the
@@ -152,6 +176,7 @@ mod tests {
             created_at: created.parse().unwrap(),
             expires_at: None,
             expired,
+            last_used_at: None,
             queues: Vec::new(),
             kinds: Vec::new(),
         };

@@ -1,6 +1,7 @@
 //! `windlass tasks …`.
 
 pub mod change;
+pub mod export;
 pub mod filter;
 pub mod ls;
 pub mod show;
@@ -16,6 +17,8 @@ use crate::{failure::Exit, session::Session};
 pub enum TasksCommand {
     /// List tasks, newest first; dead ones grouped by error
     Ls(ls::LsArgs),
+    /// Write all tasks that match to stdout, as CSV or lines of JSON
+    Export(export::ExportArgs),
     /// Show everything about a task
     Show(IdArgs),
     /// Say why a task is not running
@@ -42,6 +45,7 @@ pub struct IdArgs {
 pub async fn run(session: &Session, command: TasksCommand) -> anyhow::Result<Exit> {
     match command {
         TasksCommand::Ls(args) => ls::run(session, args).await,
+        TasksCommand::Export(args) => export::run(session, args).await,
         TasksCommand::Show(args) => show::show(session, args.id).await,
         TasksCommand::Why(args) => show::why(session, args.id).await,
         TasksCommand::Cancel(args) => change::cancel(session, args).await,

@@ -1,5 +1,9 @@
 use std::time::Duration;
 
+use serde_json::json;
+use windlass_core::store::Depth;
+use windlass_server::api::Snapshot;
+
 use super::*;
 use crate::top::view::{
     Key,
@@ -52,6 +56,53 @@ fn the_board_fits_and_shows_everything_at_both_sizes() {
             ],
         );
     }
+}
+
+/// A snapshot in which the queue `default` grows, taken at this second.
+fn snapshot(second: u32) -> Snapshot {
+    let flow = json!({
+        "depth": Depth { ready: 1_234, running: 7, ..Depth::default() }, "oldest_ready_ms": 61_000, "in_per_s": 12.0,
+        "out_per_s": 8.0, "done_per_s": 7.5, "failed_per_s": 0.5,
+        "forecast": {"kind": "not_at_this_rate", "sentence": "not at this rate: 12/s come in, 8.0/s leave"}
+    });
+    let mut queue = flow.clone();
+    let own = json!({"queue": "default", "paused": false, "kinds": 1, "kinds_without_worker": []});
+    queue.as_object_mut().unwrap().extend(own.as_object().unwrap().clone());
+    let attention =
+        |n: u32| json!({"code": "x", "sentence": format!("queue q{n} is paused"), "about": "queue"});
+    serde_json::from_value(json!({
+        "at": format!("2027-01-31T09:30:{second:02}Z"), "figures_at": "2027-01-31T09:30:00Z", "every_ms": 2_000,
+        "store": {"ok": true, "answered_in_ms": 1}, "total": flow, "queues": [queue], "more_queues": 0,
+        "workers": {"live": 2, "draining": 0, "stale": 0, "held_back": 0, "slots": 100, "running": 14},
+        "jobs_at_limit": [], "blocked_workflows": [], "attention": [attention(1), attention(2)]
+    }))
+    .unwrap()
+}
+
+#[test]
+fn the_rates_of_the_fleet_come_from_the_snapshot() {
+    let mut view = view();
+    for second in [2, 2, 4] {
+        view.saw(Board { snapshot: Some(snapshot(second)), ..board() }, Duration::from_secs(second.into()));
+    }
+    assert_eq!(view.rates.enqueued.line(3).trim_start().chars().count(), 2, "one for each snapshot");
+    for (width, height) in [(80, 24), (140, 40)] {
+        let text = shown(&view, width, height);
+        assert_shows(
+            &text,
+            &[
+                "in   12.0/s",
+                "done    7.5/s",
+                "failed    0.5/s",
+                "slots 14/100",
+                "oldest 1 min 1 s · not at this rate: 12/s come in",
+                "! queue q1 is paused (+1 more)",
+            ],
+        );
+    }
+    let text = shown(&view, 140, 40);
+    let line = text.lines().find(|line| line.starts_with("> default")).unwrap();
+    assert!(line.trim_end().ends_with("12.0      7.5      0.5    1 min 1 s  never so"), "{line}");
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub fn board() -> Board {
                 ..Default::default()
             }),
         },
+        snapshot: None,
         queues: vec![queue("default", false), queue("mail", true)],
         jobs: vec![Job {
             name: name("site-7"),

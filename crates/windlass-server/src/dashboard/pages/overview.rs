@@ -6,27 +6,25 @@ use maud::{Markup, html};
 use windlass_core::{State, why::human};
 
 use super::super::{
-    chart::{Curve, curves},
     flow::{mark, rate},
+    history,
     parts::{Tone, badge, count, empty, state, time, top},
     recent::Sheet,
     viewer::{Ask, Viewer},
 };
 use crate::{
-    api::{Attention, Series, Snapshot},
+    api::{Attention, Snapshot},
     operations::Result,
 };
 
 /// States with a card, in the order of a task's life.
 const STATES: [State; 6] =
     [State::Ready, State::Running, State::Scheduled, State::Waiting, State::Held, State::Dead];
-/// Size of a chart in its own units.
-const CHART: (u32, u32) = (720, 140);
 
 pub(in super::super) async fn overview(ask: &Ask) -> Result<Sheet> {
     let viewer = &ask.viewer;
     let snapshot = ask.operations().snapshot().await;
-    let series = ask.operations().series(None, None).await;
+    let charts = history::charts(ask, None, snapshot.at, &snapshot.total.forecast.sentence).await?;
     let body = html! {
         (top(&html! { "Overview" }, &health(viewer, &snapshot)))
         @if !snapshot.store.ok {
@@ -35,10 +33,7 @@ pub(in super::super) async fn overview(ask: &Ask) -> Result<Sheet> {
         }
         (attention(viewer, &snapshot.attention))
         (cards(viewer, &snapshot))
-        div.two {
-            section.panel aria-labelledby="backlog" { h2 id="backlog" { "Backlog" } (backlog(&series)) p.soft { (snapshot.total.forecast.sentence) "." } }
-            section.panel aria-labelledby="rates" { h2 id="rates" { "Tasks each second" } (rates(&series)) }
-        }
+        (charts)
         @if snapshot.queues.is_empty() {
             (empty("No task has been added yet.", "windlass enqueue echo --payload '{\"hello\":\"world\"}'"))
         }
@@ -107,46 +102,6 @@ fn cards(viewer: &Viewer, snapshot: &Snapshot) -> Markup {
                 b { (count(u64::from(workers.live))) } span { "live workers, " (count(workers.running)) " of " (count(workers.slots)) " slots busy" }
                 @if workers.held_back > 0 { (badge(Tone::Warn, "‖", &format!("{} hold back", workers.held_back))) }
             }
-        }
-    }
-}
-
-fn backlog(series: &Series) -> Markup {
-    let backlog: Vec<_> = series.points.iter().map(|point| point.backlog as f64).collect();
-    let dead: Vec<_> = series.points.iter().map(|point| point.dead as f64).collect();
-    let shown = [Curve { class: "a", values: &backlog }, Curve { class: "c", values: &dead }];
-    let legend = [("a", "to do", last(&backlog)), ("c", "dead", last(&dead))];
-    chart(series, &shown, &legend, "Backlog and dead tasks over time")
-}
-
-fn rates(series: &Series) -> Markup {
-    let of = |pick: fn(&crate::api::SeriesPoint) -> Option<f64>| -> Vec<f64> {
-        series.points.iter().map(|point| pick(point).unwrap_or(0.0)).collect()
-    };
-    let (came, left, failed) =
-        (of(|point| point.in_per_s), of(|point| point.out_per_s), of(|point| point.failed_per_s));
-    let shown = [
-        Curve { class: "a", values: &came },
-        Curve { class: "b", values: &left },
-        Curve { class: "c", values: &failed },
-    ];
-    let legend = [("a", "in", last(&came)), ("b", "out", last(&left)), ("c", "failed", last(&failed))];
-    chart(series, &shown, &legend, "Tasks in, out and failed each second over time")
-}
-
-fn last(values: &[f64]) -> f64 {
-    values.last().copied().unwrap_or(0.0)
-}
-
-fn chart(series: &Series, shown: &[Curve<'_>], legend: &[(&str, &str, f64)], label: &str) -> Markup {
-    let (Some(first), true) = (series.points.first(), series.points.len() > 1) else {
-        return html! { p.soft { "The history begins with this server. It is drawn as soon as there are two points: in ten seconds." } };
-    };
-    html! {
-        (curves(shown, CHART, "chart", label))
-        ul.legend {
-            li { "since " (time(first.at)) }
-            @for (class, name, now) in legend { li { i class=(class) {} (name) " " (rate(Some(*now))) } }
         }
     }
 }

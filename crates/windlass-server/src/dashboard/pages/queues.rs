@@ -8,6 +8,7 @@ use windlass_core::{Depth, Name, State, Timestamp, why::human};
 use super::super::{
     chart::spark,
     flow::{mark, rate},
+    history,
     parts::{Button, Tone, badge, count, empty, name_link, state, table, task_link, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
@@ -57,10 +58,17 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
         .find(|queue| queue.queue.as_str() == name)
         .ok_or_else(|| ErrorDetail::new(ErrorCode::NotFound, format!("there is no queue {name:?}")))?;
     let why_of = ask.operations().queue_why(name).await?;
+    let snapshot = ask.operations().snapshot().await;
+    let flow = snapshot.queues.iter().find(|flow| flow.queue.as_str() == name);
+    let sentence = flow.map_or("too little known yet", |flow| flow.flow.forecast.sentence.as_str());
+    let charts = history::charts(ask, Some(name), snapshot.at, sentence).await?;
     let workers = ask.operations().workers().await?.workers;
     let serving: Vec<_> = workers.iter().filter(|worker| worker.live && serves(worker, name)).collect();
     let body = html! {
-        (top(&html! { "Queue " (name) " " (paused(queue.paused)) }, &actions(viewer, name, queue.paused)))
+        (top(&html! { "Queue " (name) " " (paused(queue.paused)) }, &html! { (actions(viewer, name, queue.paused)) (purge(viewer, name)) }))
+        @if let Some(flow) = flow { (about(flow)) }
+        (charts)
+        h2 { "Kinds" }
         (table("Kinds of this queue", &head("Kind"), &html! {
             @for kind in &queue.kinds {
                 tr {
@@ -72,7 +80,7 @@ pub(in super::super) async fn queue(ask: &Ask) -> Result<Sheet> {
         section aria-labelledby="why" { h2 id="why" { "Why its tasks wait" } (why(viewer, &why_of)) }
         h2 { "Workers that serve it" }
         @if serving.is_empty() {
-            div.why.warn { p { "No live worker serves this queue." } p { "Start one with " code { "windlass worker --queue " (name) } "." } }
+            div.why.warn { p { "No live worker serves this queue." } p { "Start one with " code { "windlass worker --queues " (name) } "." } }
         } @else {
             ul { @for worker in serving { li { a.mono href=(viewer.link(&format!("/tasks?state=running&worker={}", worker.worker_id))) { (worker.worker_id) } " on " (worker.host) ", " (worker.in_flight) " of " (worker.max_capacity) " slots" } } }
         }
@@ -110,6 +118,24 @@ fn why(viewer: &Viewer, why: &QueueWhy) -> Markup {
     }
 }
 
+/// How a queue moves, in a sentence and in figures.
+fn about(queue: &QueueFlow) -> Markup {
+    let flow = &queue.flow;
+    html! {
+        @if queue.paused { div.why.warn { p { "This queue is paused: no worker starts a task of it." } } }
+        @if !queue.kinds_without_worker.is_empty() {
+            div.why.warn { p { "No live worker handles " strong { (names(&queue.kinds_without_worker)) } " here, and there are such tasks to do." } }
+        }
+        div.grid {
+            div.card { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
+            div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
+            div.card { b { (rate(flow.out_per_s)) } span { "out each second" } }
+            div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
+            div.card { b { (oldest(flow.oldest_ready_ms)) } span { "the oldest ready task has waited" } }
+        }
+    }
+}
+
 /// The button or the page that changes a cause.
 fn remedy(viewer: &Viewer, why: &QueueWhy, cause: &Cause) -> Markup {
     let link = |to: String, text: &str| html! { a.button href=(to) { (text) } };
@@ -125,6 +151,21 @@ fn remedy(viewer: &Viewer, why: &QueueWhy, cause: &Cause) -> Markup {
         ("not_due" | "retry_wait", _) => link(scheduled(), "See the tasks"),
         _ => html! {},
     }
+}
+
+fn oldest(ready_ms: Option<u64>) -> String {
+    ready_ms.map_or_else(|| "–".to_owned(), |ms| human(Duration::from_millis(ms)))
+}
+
+/// Removes what waits and what is dead. Its question says first how much that is.
+fn purge(viewer: &Viewer, name: &str) -> Markup {
+    Button::new("Purge…", "POST /v1/queues/{name}/purge", format!("/v1/queues/{}/purge", encoded(name)))
+        .tone(Tone::Bad)
+        .dry()
+        .ask(format!(
+            "Cancel every task of the queue {name} that has not started, and remove its dead ones for good?"
+        ))
+        .show(viewer)
 }
 
 /// Whether a worker serves a queue. One that names no queue serves all.
@@ -171,7 +212,7 @@ fn row(viewer: &Viewer, queue: &QueueFlow, backlog: &[(f64, u64)]) -> Markup {
                 }
             }
             (figures(viewer, &flow.depth, name, None))
-            td.n { @if let Some(ms) = flow.oldest_ready_ms { (human(Duration::from_millis(ms))) } @else { span.soft { "–" } } }
+            td.n { (oldest(flow.oldest_ready_ms)) }
             td.n { (rate(flow.in_per_s)) }
             td.n { (rate(flow.out_per_s)) }
             td { @if backlog.len() > 1 { (spark(backlog, &format!("backlog of {name} in the last hour"))) } }

@@ -40,6 +40,7 @@ pub(in super::super) async fn tasks(ask: &Ask) -> Result<Sheet> {
                 a.button rel="next" href=(viewer.link(&format!("/tasks?{older}"))) { @if page.looked_back_to.is_some() { "Look further back" } @else { "Older" } }
             }
         }
+        (export(viewer, &chosen))
         (picked(viewer))
     };
     Ok(Sheet::new("Tasks", body))
@@ -83,6 +84,20 @@ fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
             td.n { @if let (Some(from), Some(to)) = (task.started_at, task.ended_at) { (human(to.since(from))) } }
             td.mono { @if let Some(worker) = &task.worker { (worker) } }
             td.wide { @if let Some(error) = &task.error { (cut(error, 120)) } }
+        }
+    }
+}
+
+/// Links to everything that the filter matches, as files.
+fn export(viewer: &Viewer, chosen: &Chosen) -> Markup {
+    let link = |format| viewer.link(&format!("/v1/tasks/export?{}", chosen.query(&[("format", format)])));
+    html! {
+        @if viewer.may("GET /v1/tasks/export") {
+            div.actions.exports {
+                a.button href=(link("csv")) download="windlass-tasks.csv" { "Export CSV" }
+                a.button href=(link("ndjson")) download="windlass-tasks.ndjson" { "Export NDJSON" }
+                span.soft.small { "every task that this filter matches, without payloads" }
+            }
         }
     }
 }

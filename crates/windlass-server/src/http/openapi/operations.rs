@@ -46,6 +46,23 @@ const LIST: &[(&str, &str)] = &[
     ("after", "TaskId"),
     ("limit", "uint"),
 ];
+const EXPORT: &[(&str, &str)] = &[
+    ("format", "ExportFormat"),
+    ("payload", "boolean"),
+    ("state", "State"),
+    ("kind", "Name"),
+    ("queue", "Name"),
+    ("job", "Name"),
+    ("workflow", "Name"),
+    ("since", "time"),
+    ("until", "time"),
+    ("cause", "string"),
+    ("worker", "worker_id"),
+    ("key", "string"),
+    ("ids", "task_ids"),
+    ("after", "TaskId"),
+    ("limit", "uint"),
+];
 const PAGE: &[(&str, &str)] = &[("after", "Name"), ("limit", "uint")];
 
 macro_rules! operations {
@@ -72,6 +89,8 @@ operations! {
     "POST /v1/tasks" enqueue "Adds a task, or several, all or none" ? &[]; ["EnqueueRequest", "BatchRequest"]
         => 200 ["EnqueueResponse"], 201 ["EnqueueResponse", "BatchResponse"]; [400 409 507]
     "GET /v1/tasks" list_tasks "One page of tasks, newest first" ? LIST; => 200 ["TaskPage", "SummaryPage"]; [400]
+    "GET /v1/tasks/export" export_tasks "Every task that a filter matches, newest first, as CSV or as lines of JSON; format is required. \
+        The last line says where it was cut, if it was" ? EXPORT; => 200 []; [400]
     "POST /v1/tasks/cancel" cancel_tasks "Cancels every task that a filter matches" ? &[]; ["BulkRequest"]
         => 200 ["BulkResponse"]; [400]
     "POST /v1/tasks/retry" retry_tasks "Retries every dead task that a filter matches" ? &[]; ["BulkRequest"]

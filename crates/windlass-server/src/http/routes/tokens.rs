@@ -26,7 +26,7 @@ pub(super) fn router() -> Router<Arc<Server>> {
 }
 
 async fn list(State(server): Shared) -> Result<Response> {
-    Ok(ok(&server.operations.tokens().await?))
+    Ok(ok(&server.tokens().await?))
 }
 
 async fn create(State(server): Shared, request: Request) -> Result<Response> {
