@@ -146,6 +146,7 @@ statements! {
     SHOW_TASK = "operate/show_task";
     STAND_ASIDE = "claim/stand_aside";
     TRIM_SESSIONS = "tokens/trim_sessions";
+    UNRETIRE_LANES = "upkeep/unretire_lanes";
     UNSTARTED_HELD = "gates/unstarted_held";
     UNSTARTED_LATER = "gates/unstarted_later";
     WAITING_SUSPECTS = "claim/waiting_suspects";
