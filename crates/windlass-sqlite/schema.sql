@@ -68,7 +68,7 @@ CREATE INDEX key_expires ON key (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TABLE lane (
   id INTEGER PRIMARY KEY,
   queue TEXT NOT NULL,
-  kind TEXT NOT NULL, retired INTEGER,
+  kind TEXT NOT NULL, retired INTEGER NOT NULL DEFAULT 0,
   UNIQUE (queue, kind)
 ) STRICT;
 CREATE TABLE meta (

@@ -28,6 +28,9 @@ use windlass_proto::v1;
 const UNSEEN_MAX: u64 = 1 << 20;
 /// Most unread hints of a slow subscriber.
 const HINTS_MAX: usize = 64;
+/// So many claims in a row may leave a task here before the coordinator is told to read the lanes again. A
+/// worker with many lanes names them in turns, so one claim says little.
+const PASSED_OVER_MIN: u32 = 64;
 
 /// The state of the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -62,6 +65,8 @@ struct State {
     clock: Option<(Timestamp, Instant)>,
     /// Lanes of which a task has come.
     lanes: HashSet<LaneId>,
+    /// Claims in a row that left tasks here because they did not name their lanes.
+    passed_over: u32,
     listeners: Vec<mpsc::Sender<Hint>>,
 }
 
@@ -121,6 +126,11 @@ impl Push {
         // Only tasks of lanes that the coordinator knows; it has just been told of the other lanes.
         let (tasks, kept) = split(std::mem::take(&mut state.inbox), &demand.lanes, n);
         state.inbox = kept;
+        // The coordinator may have forgotten a lane that was retired and is back, and the hint that said so
+        // may be lost.
+        let is_left = state.inbox.iter().any(|task| !demand.lanes.contains(&task.lane.id));
+        state.passed_over = if is_left { state.passed_over.saturating_add(1) } else { 0 };
+        let must_tell = state.passed_over >= PASSED_OVER_MIN && state.passed_over.is_power_of_two();
         let taken = tasks.len();
         let free = (n - taken).saturating_sub(state.inbox.len()) as u64;
         let credit = state.received + free;
@@ -129,6 +139,10 @@ impl Push {
             self.changed.notify_one();
         }
         let rest = if taken == n { Rest::More } else { Rest::Nothing };
+        drop(state);
+        if must_tell {
+            self.ring(&Hint::Lanes);
+        }
         Claim::Answered(ClaimAnswer { tasks, rest, next_due: None, now: clock.after(at.elapsed()) })
     }
 

@@ -155,6 +155,7 @@ statements! {
     TRIM_CALLS = "operators/trim_calls";
     TRIM_RUNS = "operators/trim_runs";
     TRIM_SESSIONS = "tokens/trim_sessions";
+    UNRETIRE_LANES = "upkeep/unretire_lanes";
     UNSTARTED_HELD = "gates/unstarted_held";
     UNSTARTED_LATER = "gates/unstarted_later";
     WAITING_SUSPECTS = "claim/waiting_suspects";

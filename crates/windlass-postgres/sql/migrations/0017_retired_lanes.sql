@@ -15,6 +15,8 @@ AS $$
 DECLARE
   has_retired boolean;
 BEGIN
+  -- Before any row: a commit that runs arrive locks the table first, and then waits for rows.
+  LOCK TABLE windlass.lane IN ROW EXCLUSIVE MODE;
   SELECT bool_or(l.retired) INTO has_retired
   FROM (
     SELECT i.retired FROM windlass.lane AS i WHERE i.id = ANY ($1) AND i.idle_since IS NOT NULL ORDER BY i.id FOR NO KEY UPDATE
@@ -219,9 +221,7 @@ BEGIN
   ELSIF new_job IS NOT NULL THEN
     INSERT INTO windlass.gate_todo (kind, key) VALUES (0, new_job);
   END IF;
-  IF new_state <> 0 OR new_lane IS NULL THEN
-    INSERT INTO windlass.arrival (task, lane, is_ready, queue, kind)
-    VALUES (new_id, new_lane, new_state <> 0, new_queue, new_kind);
-  END IF;
+  INSERT INTO windlass.arrival (task, lane, is_ready, queue, kind)
+  VALUES (new_id, new_lane, new_state <> 0, new_queue, new_kind);
 END
 $$;

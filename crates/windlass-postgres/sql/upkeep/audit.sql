@@ -12,6 +12,9 @@ UNION ALL
 SELECT id, 'NO-STRANDED', 'its lane does not exist' FROM windlass.task AS t
 WHERE NOT EXISTS (SELECT 1 FROM windlass.lane AS l WHERE l.id = t.lane)
 UNION ALL
+SELECT id, 'NO-STRANDED', 'its lane is retired' FROM windlass.task AS t
+WHERE EXISTS (SELECT 1 FROM windlass.lane AS l WHERE l.id = t.lane AND l.retired)
+UNION ALL
 SELECT id, 'SLOT-BALANCED', 'leaked: running under a worker that has ended' FROM windlass.task AS t
 WHERE t.state = 2
   AND NOT EXISTS (SELECT 1 FROM windlass.worker AS w WHERE w.id = t.worker AND w.ended_at IS NULL)

@@ -82,6 +82,28 @@ fn a_task_of_an_unknown_lane_waits_and_gives_a_lane_hint() {
 }
 
 #[test]
+fn a_task_that_claims_pass_over_gives_a_lane_hint_again() {
+    let push = open();
+    let other = |id, claim_no| {
+        let lane = Arc::new(Lane { id: LaneId(2), ..(*task(1, 1).lane).clone() });
+        Claimed { lane, ..task(id, claim_no) }
+    };
+    push.received(vec![other(1, 1)]);
+    let demand = |claim_no| Demand::new(WORKER, claim_no, Arc::new([LaneId(1), LaneId(2)]), 4);
+    push.claim(&demand(2));
+    // The lane is known here, and the coordinator has forgotten it.
+    let mut hints = push.listen();
+    push.received(vec![other(2, 3)]);
+    assert_eq!(hints.try_recv(), Ok(Hint::Ready));
+    for claim_no in 3..3 + u64::from(PASSED_OVER_MIN) {
+        assert!(hints.try_recv().is_err(), "claim {claim_no}");
+        assert_eq!(claim(&push, claim_no, 4), Some(0));
+    }
+    assert_eq!(hints.try_recv(), Ok(Hint::Lanes));
+    assert!(matches!(push.claim(&demand(100)), Claim::Answered(answer) if answer.tasks.len() == 1));
+}
+
+#[test]
 fn a_pushed_task_is_held_until_it_is_settled() {
     let push = open();
     claim(&push, 1, 4);

@@ -10,6 +10,9 @@ UNION ALL
 SELECT id, 'NO-STRANDED', 'its lane does not exist' FROM task
 WHERE NOT EXISTS (SELECT 1 FROM lane WHERE lane.id = task.lane)
 UNION ALL
+SELECT id, 'NO-STRANDED', 'its lane is retired' FROM task
+WHERE EXISTS (SELECT 1 FROM lane WHERE lane.id = task.lane AND lane.retired)
+UNION ALL
 SELECT id, 'SLOT-BALANCED', 'leaked: running under a worker that has ended' FROM task
 WHERE state = 2
   AND NOT EXISTS (SELECT 1 FROM worker WHERE worker.id = task.worker AND worker.ended_at IS NULL)

@@ -1,2 +1,2 @@
--- Retires a lane after this last task id, or brings it back (NULL). Index: primary key.
+-- Retires a lane (1), or brings it back (0). Index: primary key.
 UPDATE lane SET retired = ?2 WHERE id = ?1

@@ -150,12 +150,13 @@ fn load(conn: &Connection, away: &[Away]) -> rusqlite::Result<Memory> {
     for queue in paused.query_map([], |row| row.get(0))? {
         memory.set_paused(&name(queue?, 0)?, true);
     }
+    conn.execute(sql::UNRETIRE_LANES, [])?;
     let mut lanes = conn.prepare(sql::LOAD_LANES)?;
     for lane in lanes.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))? {
         let (id, queue, kind, retired) = lane?;
         memory.add_lane(&name(queue, 1)?, &name(kind, 2)?, LaneId(id));
-        if let Some(last_id) = retired {
-            memory.set_use(LaneId(id), Use::Retired(TaskId::from_raw(last_id)));
+        if retired {
+            memory.set_use(LaneId(id), Use::Retired);
         }
     }
     let mut workers = conn.prepare(sql::LOAD_WORKERS)?;

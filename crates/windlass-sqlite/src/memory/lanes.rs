@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use windlass_core::{LaneId, TaskId, lanes::LaneCounts, store::Depth};
+use windlass_core::{LaneId, lanes::LaneCounts, store::Depth};
 
 use super::{LaneEntry, Memory, Undo, lane_place};
 
@@ -13,13 +13,13 @@ pub(crate) enum Use {
     Taken,
     /// A look found it empty at this time, and no task has entered it since.
     Idle(Duration),
-    /// It does not count as a lane in use, and is not listed. No task of it has an id above this one.
-    Retired(TaskId),
+    /// It does not count as a lane in use, and is not listed.
+    Retired,
 }
 
 impl LaneEntry {
     fn is_retired(&self) -> bool {
-        matches!(self.how_used, Use::Retired(_))
+        self.how_used == Use::Retired
     }
 
     /// Whether nothing is in it that could come back to it. A paused queue is shown, so its lanes stay.
@@ -50,8 +50,8 @@ impl Memory {
     pub(super) fn apply_use(&mut self, lane: LaneId, how_used: Use) -> Option<Use> {
         let entry = self.lanes.get_mut(lane_place(lane)?)?;
         let before = std::mem::replace(&mut entry.how_used, how_used);
-        self.retired_lanes += usize::from(matches!(how_used, Use::Retired(_)));
-        self.retired_lanes -= usize::from(matches!(before, Use::Retired(_)));
+        self.retired_lanes += usize::from(how_used == Use::Retired);
+        self.retired_lanes -= usize::from(before == Use::Retired);
         Some(before)
     }
 

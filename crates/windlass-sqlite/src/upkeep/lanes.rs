@@ -22,10 +22,9 @@ pub(super) fn retire_empty(tx: &mut Tx<'_>, _: &Retention) -> Step<Swept> {
     }
     let idle = tx.memory.look_at_lanes(tx.mono);
     let retired = retired(idle, surplus);
-    let last_id = tx.memory.last_id;
     for lane in retired.iter().take(CHUNK_ROWS) {
-        tx.sql(sql::RETIRE_LANE)?.execute((lane.0, last_id.raw()))?;
-        tx.memory.set_use(*lane, Use::Retired(last_id));
+        tx.sql(sql::RETIRE_LANE)?.execute((lane.0, true))?;
+        tx.memory.set_use(*lane, Use::Retired);
         tx.effects.lanes = true;
     }
     let has_more = retired.len() > CHUNK_ROWS;
@@ -41,8 +40,8 @@ pub(crate) fn take(tx: &mut Tx<'_>, lane: LaneId) -> Step<()> {
     if how_used == Use::Taken {
         return Ok(());
     }
-    if let Use::Retired(_) = how_used {
-        tx.sql(sql::RETIRE_LANE)?.execute((lane.0, None::<i64>))?;
+    if how_used == Use::Retired {
+        tx.sql(sql::RETIRE_LANE)?.execute((lane.0, false))?;
         tx.effects.lanes = true;
     }
     tx.memory.set_use(lane, Use::Taken);

@@ -25,6 +25,19 @@ async fn a_store_can_be_opened_again_once_it_is_closed_or_dropped() {
     SqliteStore::open(&rig.location(), rig.options.clone()).await.unwrap();
 }
 
+/// An older program knows nothing of retired lanes, and adds tasks to them.
+#[tokio::test]
+async fn a_retired_lane_with_tasks_is_in_use_after_a_restart() {
+    let mut rig = Rig::new().await;
+    let ids = rig.add(1).await;
+    rig.store.close().await.unwrap();
+    let conn = rusqlite::Connection::open(rig.path()).unwrap();
+    assert_eq!(conn.execute("UPDATE lane SET retired = 1", []), Ok(1));
+    drop(conn);
+    rig.store = SqliteStore::open(&rig.location(), rig.options.clone()).await.unwrap();
+    assert_eq!(rig.finish(1).await, ids);
+}
+
 #[tokio::test]
 async fn a_closed_store_answers_every_call_with_an_error() {
     let rig = Rig::new().await;

@@ -273,9 +273,13 @@ impl Coordinator {
         let worker = shared.worker().filter(|_| !shared.is_draining() && shared.holds_lease());
         while let Some(attempt) = brought.attempts.pop_front() {
             let is_wanted = worker == Some(attempt.claimed.worker);
-            let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted);
+            let handler = self.lanes.handler(attempt.claimed.lane.id).filter(|_| is_wanted).cloned();
+            if is_wanted && handler.is_none() {
+                // It is handed back, and may come again: by then its lane must be known.
+                self.lanes.mark_stale();
+            }
             let started = handler.is_some_and(|handler| {
-                brought.reserved.start(executor::execute(shared.clone(), attempt.clone(), handler.clone()))
+                brought.reserved.start(executor::execute(shared.clone(), attempt.clone(), handler))
             });
             if !started {
                 // A stop or a lost lease came while the claim was running, or the store gave more tasks than
