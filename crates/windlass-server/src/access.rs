@@ -17,7 +17,7 @@ use http::{HeaderMap, header};
 use tokio::time::Instant;
 use tracing::info;
 use windlass_core::{
-    Name, Scope, Scopes, SessionRecord, Timestamp, TokenRecord, WorkerId, store::SharedStore, token::Bound,
+    Name, Scope, Scopes, SessionRecord, Timestamp, TokenRecord, store::SharedStore, token::Bound,
 };
 
 use crate::{

@@ -135,7 +135,7 @@ const CHANGES: [&[&str]; 29] = [
 ];
 
 /// Commands that only read, and services that print their store on the first screen.
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 28] = [
     "up",
     "worker",
     "consume",

@@ -182,3 +182,8 @@ pub(super) fn error_text(error: &ErrorDetail) -> Markup {
         }
     }
 }
+
+/// A panel for a part of a page whose look-up failed, so that the rest is still shown.
+fn part_failed(what: &str, error: &ErrorDetail) -> Markup {
+    html! { div.why.warn { p { strong { (what) " cannot be shown: " } (error.message) } } }
+}
