@@ -5,6 +5,7 @@ pub(crate) mod calls;
 pub(crate) mod conn;
 pub(crate) mod driver;
 pub(crate) mod error;
+pub(crate) mod hosts;
 pub(crate) mod open;
 pub(crate) mod options;
 pub(crate) mod patience;

@@ -3,6 +3,7 @@
 pub(crate) mod options;
 pub(crate) mod psql;
 pub(crate) mod shared;
+mod standby;
 
 use std::{
     fmt::Write as _,
@@ -71,24 +72,29 @@ impl Mode {
 impl Cluster {
     /// Creates a cluster and waits until it accepts connections.
     pub fn start(options: &ClusterOptions) -> Result<Self, Error> {
+        let cluster = Self::empty(options, random_password()?)?;
+        cluster.initialise()?;
+        cluster.start_on_a_free_port()?;
+        cluster.make_roles()?;
+        Ok(cluster)
+    }
+
+    /// A cluster without data.
+    fn empty(options: &ClusterOptions, superuser_password: String) -> Result<Self, Error> {
         let owner = Owner::find()?;
         let programs = programs::postgres_folder()?;
         let folder = owner.folder(options.parent.as_deref())?;
         let data = folder.path().join("data");
         let server = [programs.join("postgres").into(), "-D".into(), data.into()];
         let keeper = Keeper::new(owner, folder, Mode::Immediate.signal(), &server)?;
-        let cluster = Self {
+        Ok(Self {
             keeper,
             owner,
             programs,
             options: options.clone(),
             port: AtomicU16::new(0),
-            superuser_password: random_password()?,
-        };
-        cluster.initialise()?;
-        cluster.start_on_a_free_port()?;
-        cluster.make_roles()?;
-        Ok(cluster)
+            superuser_password,
+        })
     }
 
     /// The URL of database `windlass` as role `windlass`.
@@ -219,6 +225,7 @@ impl Cluster {
         // The socket's folder is private, so only the server's user or root can connect there.
         let access = format!(
             "local all all trust\n\
+             local replication all trust\n\
              host all {ROLE} 127.0.0.1/32 {host_method}\n\
              host all all 127.0.0.1/32 scram-sha-256\n"
         );

@@ -2,13 +2,13 @@
 
 use std::{
     process::Command,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::atomic::{AtomicU32, AtomicUsize, Ordering},
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use anyhow::{Context, Result, ensure};
 use tempfile::TempDir;
-use windlass_scratch::{Cluster, ClusterOptions, psql, shared_url};
+use windlass_scratch::{Cluster, ClusterOptions, Mode, psql, shared_url};
 
 use super::until;
 use crate::process::{self, Process, Said};
@@ -29,7 +29,10 @@ pub struct Place {
     schema: String,
     settings: Vec<(String, String)>,
     folder: TempDir,
-    cluster: Option<Cluster>,
+    /// Its own servers; none if it shares one.
+    clusters: Vec<Cluster>,
+    /// Which of them accepts writes.
+    primary: AtomicUsize,
 }
 
 impl Place {
@@ -38,7 +41,7 @@ impl Place {
     /// # Errors
     /// If there is no server, or the schema cannot be created.
     pub fn shared() -> Result<Self> {
-        Self::new(&shared_url()?, None)
+        Self::new(&shared_url()?, Vec::new())
     }
 
     /// A server of its own.
@@ -47,17 +50,38 @@ impl Place {
     /// If it does not start, or the schema cannot be created.
     pub fn alone(options: &ClusterOptions) -> Result<Self> {
         let cluster = Cluster::start(options)?;
-        Self::new(&cluster.url(), Some(cluster))
+        Self::new(&cluster.url(), vec![cluster])
     }
 
-    fn new(url: &str, cluster: Option<Cluster>) -> Result<Self> {
+    /// A primary and a standby of its own. The address names both, and each commit of the primary waits for
+    /// the standby.
+    ///
+    /// # Errors
+    /// If one does not start, or the schema cannot be created.
+    pub fn replicated(options: &ClusterOptions) -> Result<Self> {
+        let primary = Cluster::start(options)?;
+        let standby = primary.standby()?;
+        primary.wait_for_standby(true)?;
+        let both = format!("127.0.0.1:{},127.0.0.1:{}", standby.port(), primary.port());
+        let url = primary.url().replace(&format!("127.0.0.1:{}", primary.port()), &both);
+        Self::new(&url, vec![primary, standby])
+    }
+
+    fn new(url: &str, clusters: Vec<Cluster>) -> Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().subsec_nanos();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let schema = format!("f_{}_{nanos}_{number}", std::process::id());
         let url = format!("{url}?application_name={schema}");
         let settings = SETTINGS.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-        let place = Self { url, schema, settings, folder: tempfile::tempdir()?, cluster };
+        let place = Self {
+            url,
+            schema,
+            settings,
+            folder: tempfile::tempdir()?,
+            clusters,
+            primary: AtomicUsize::new(0),
+        };
         let said = place.say(["migrate"])?;
         ensure!(said.code == Some(0), "the schema could not be made: {said:?}");
         Ok(place)
@@ -91,7 +115,36 @@ impl Place {
     /// # Errors
     /// If the server is shared.
     pub fn cluster(&self) -> Result<&Cluster> {
-        self.cluster.as_ref().context("this place shares its server")
+        self.clusters.get(self.primary.load(Ordering::Relaxed)).context("this place shares its server")
+    }
+
+    /// The server that follows the primary.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn standby(&self) -> Result<&Cluster> {
+        self.clusters.get(self.primary.load(Ordering::Relaxed) ^ 1).context("this place has no standby")
+    }
+
+    /// The primary crashes and the standby takes its place. No standby follows it until [`Place::rejoin`].
+    ///
+    /// # Errors
+    /// If a server refuses.
+    pub fn fail_over(&self) -> Result<()> {
+        self.cluster()?.stop(Mode::Immediate)?;
+        self.primary.fetch_xor(1, Ordering::Relaxed);
+        let primary = self.cluster()?;
+        primary.promote()?;
+        Ok(primary.wait_for_standby(false)?)
+    }
+
+    /// The server that crashed follows the other one. From then on each commit waits for it again.
+    ///
+    /// # Errors
+    /// If a server refuses.
+    pub fn rejoin(&self) -> Result<()> {
+        self.standby()?.follow(self.cluster()?)?;
+        Ok(self.cluster()?.wait_for_standby(true)?)
     }
 
     /// The name of the sessions for a purpose, such as `claims`.
@@ -105,10 +158,10 @@ impl Place {
     /// If the server reports an error.
     pub fn ask(&self, sql: &str) -> Result<String> {
         let sql = sql.replace("windlass.", &format!("{}.", self.schema));
-        Ok(match &self.cluster {
-            Some(cluster) => cluster.psql(&sql)?,
+        Ok(match self.cluster() {
+            Ok(cluster) => cluster.psql(&sql)?,
             // Not one of the sessions of the store.
-            None => psql(&shared_url()?, &sql)?,
+            Err(_) => psql(&shared_url()?, &sql)?,
         })
     }
 
@@ -250,7 +303,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.cluster.is_none() {
+        if self.clusters.is_empty() {
             // If a test fails, its server is removed too, with the schema.
             let _ = self.ask(&format!("DROP SCHEMA IF EXISTS {} CASCADE", self.schema));
         }

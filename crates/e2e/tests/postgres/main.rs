@@ -5,6 +5,7 @@
 
 mod connections;
 mod crash;
+mod failover;
 mod fleet;
 mod forgotten;
 mod gates;

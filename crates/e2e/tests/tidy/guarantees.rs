@@ -11,6 +11,7 @@ const PROMISES: [&str; 36] = [
     "FENCED",
     "ONE-TERMINAL",
     "DONE-DURABLE",
+    "FAILOVER-KEEPS",
     "RECOVERY-BOUND",
     "NO-FALSE-DEATH",
     "SELF-FENCE",

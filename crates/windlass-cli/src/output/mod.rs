@@ -73,6 +73,16 @@ impl Output {
         Ok(write_line(&serde_json::to_string(value)?)?)
     }
 
+    /// Lines for another program, as they are. A terminal gets them escaped.
+    pub fn lines(self, lines: &[u8]) -> io::Result<()> {
+        if self.stdout_is_terminal {
+            return self.page(&String::from_utf8_lossy(lines));
+        }
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(lines)?;
+        stdout.flush()
+    }
+
     /// A text of this program with lines of its own, such as a generated page.
     #[expect(clippy::unused_self, reason = "everything that is said goes through an Output")]
     pub fn page(self, text: &str) -> io::Result<()> {

@@ -43,7 +43,8 @@ pub fn failure(error: &OpenError) -> Failure {
         OpenError::NoSchema { .. }
         | OpenError::OlderSchema { .. }
         | OpenError::NewerSchema { .. }
-        | OpenError::ForeignSchema { .. } => split(Exit::Refused, &shown),
+        | OpenError::ForeignSchema { .. }
+        | OpenError::ReadOnly { .. } => split(Exit::Refused, &shown),
         _ => Failure::new(Exit::Failed, shown),
     }
 }

@@ -135,7 +135,7 @@ const CHANGES: [&[&str]; 29] = [
 ];
 
 /// Commands that only read, and services that print their store on the first screen.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "up",
     "worker",
     "consume",
@@ -146,6 +146,7 @@ const OTHERS: [&str; 28] = [
     "completions",
     "config init",
     "config check",
+    "tasks export",
     "tasks ls",
     "tasks show",
     "tasks why",

@@ -139,7 +139,8 @@ fn a_recorded_growth_is_never_said_to_clear() {
 fn a_recorded_steady_state_is_not_promised_an_end() {
     let seen = seen(&noisy(), 35, 300);
     let promised: Vec<_> = seen.iter().filter(|(_, forecast)| forecast.kind() == "in").collect();
-    // The backlog wanders between 200 and 370 and never clears. Where it falls for a minute, chance looks like a trend.
+    // The backlog wanders between 200 and 370 and never clears. Where it falls for a minute, chance looks like
+    // a trend.
     assert!(promised.len() * 6 < seen.len(), "{promised:?}");
     for (at, forecast) in promised {
         let Forecast::In(left) = forecast else { continue };

@@ -19,6 +19,7 @@ use crate::{
     connection::{
         driver::Driver,
         error::{self, Failure},
+        hosts::{self, Preferred},
         options::{Location, Options},
         patience::Patience,
         reach::{Reach, Refusal},
@@ -90,6 +91,7 @@ pub(crate) struct Server {
     connect_timeout: Duration,
     statement_timeout: Duration,
     reach: Reach,
+    preferred: Preferred,
 }
 
 impl Server {
@@ -102,6 +104,7 @@ impl Server {
             connect_timeout: options.connect_timeout,
             statement_timeout: options.statement_timeout,
             reach: Reach::default(),
+            preferred: Preferred::default(),
         })
     }
 
@@ -148,26 +151,47 @@ impl Server {
         Ok(conn)
     }
 
-    /// Dials, on the driver's thread, so that its sockets belong there.
+    /// Dials one server after the other until one can be written to.
     pub(crate) async fn dial(
         self: &Arc<Self>,
         driver: &Driver,
         purpose: &str,
     ) -> Result<(Client, Connection), Refusal> {
+        let configs = &self.location.configs;
+        let mut refusals = Vec::new();
+        for number in self.preferred.order(configs.len()) {
+            let mut config = configs[number].clone();
+            // The server's list of sessions shows what each is for.
+            let name = config.get_application_name().unwrap_or("windlass").to_owned();
+            config.application_name(format!("{name} {purpose}"));
+            match self.dial_one(driver, config).await {
+                Ok(connected) => {
+                    self.preferred.answered(number);
+                    return Ok(connected);
+                }
+                Err(refusal) if configs.len() == 1 => return Err(refusal),
+                Err(refusal) => refusals.push((hosts::shown(&configs[number]), refusal)),
+            }
+        }
+        let is_full = refusals.iter().any(|(_, refusal)| refusal.is_full);
+        let texts: Vec<_> =
+            refusals.into_iter().map(|(host, refusal)| format!("{host}: {}", refusal.text)).collect();
+        Err(Refusal { text: texts.join("; "), is_full })
+    }
+
+    /// Dials on the driver's thread, so that its sockets belong there.
+    async fn dial_one(
+        self: &Arc<Self>,
+        driver: &Driver,
+        config: tokio_postgres::Config,
+    ) -> Result<(Client, Connection), Refusal> {
         let server = Arc::clone(self);
-        let mut config = self.location.config.clone();
-        // The server's list of sessions shows what each is for.
-        let name = config.get_application_name().unwrap_or("windlass").to_owned();
-        config.application_name(format!("{name} {purpose}"));
+        let limit = self.connect_timeout / self.location.configs.len().max(1) as u32;
         let dial = driver.handle().spawn(async move {
-            let dial = config.connect(server.tls.clone());
-            match tokio::time::timeout(server.connect_timeout, dial).await {
+            match tokio::time::timeout(limit, config.connect(server.tls.clone())).await {
                 Ok(Ok(connected)) => Ok(connected),
                 Ok(Err(error)) => Err(error::of_connect(&error)),
-                Err(_) => Err(Refusal {
-                    text: format!("no answer within {:?}", server.connect_timeout),
-                    is_full: false,
-                }),
+                Err(_) => Err(Refusal { text: format!("no answer within {limit:?}"), is_full: false }),
             }
         });
         dial.await

@@ -27,6 +27,15 @@ pub enum OpenError {
         /// The oldest version that is supported.
         needed: u32,
     },
+    /// The server refuses every change.
+    #[error(
+        "{location} accepts no writes: it is a standby, or default_transaction_read_only is on; name the primary, or \
+         all servers (postgres://db1,db2/app)"
+    )]
+    ReadOnly {
+        /// The server.
+        location: String,
+    },
     /// The schema does not exist.
     #[error(
         "{location} has no schema {schema:?} of Windlass; make it with `windlass migrate`, or start with --migrate"

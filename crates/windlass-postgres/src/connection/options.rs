@@ -6,10 +6,11 @@ use std::{
     time::{Duration, Instant},
 };
 
+use tokio_postgres::config::TargetSessionAttrs;
 use windlass_core::Rules;
 
 use crate::{
-    connection::{error::text_of, tls::Tls},
+    connection::{error::text_of, hosts::Hosts, tls::Tls},
     sql::Schema,
 };
 
@@ -105,10 +106,11 @@ impl Default for Options {
     }
 }
 
-/// The address of a server: a `postgres://` URL.
+/// The address of a server, or of a primary and its standbys: a `postgres://` URL.
 #[derive(Clone)]
 pub struct Location {
-    pub(crate) config: tokio_postgres::Config,
+    /// One for each server, of which one can be written to.
+    pub(crate) configs: Vec<tokio_postgres::Config>,
     pub(crate) tls: Tls,
     shown: String,
 }
@@ -120,7 +122,8 @@ pub struct ParseLocationError(String);
 
 impl Location {
     /// Reads a `postgres://` or `postgresql://` URL. On top of what the driver knows it understands
-    /// `sslmode=verify-ca`, `sslmode=verify-full` and `sslrootcert`, as libpq does.
+    /// `sslmode=verify-ca`, `sslmode=verify-full` and `sslrootcert`, as libpq does. Of several hosts
+    /// (`postgres://db1,db2:5433/app`) the one that accepts writes is used.
     ///
     /// # Errors
     /// [`ParseLocationError`], one line without the password.
@@ -131,24 +134,32 @@ impl Location {
                 "{shown:?} is not a PostgreSQL address: expected postgres://…"
             )));
         }
-        let (url, tls) =
-            Tls::take_from(url).map_err(|error| ParseLocationError(format!("{shown}: {error}")))?;
-        let mut config: tokio_postgres::Config = url.parse().map_err(|error: tokio_postgres::Error| {
-            ParseLocationError(format!("{shown}: {}", text_of(&error)))
-        })?;
-        if config.get_application_name().is_none() {
-            config.application_name("windlass");
-        }
-        // A peer that has vanished without closing the connection is noticed within half a minute, also on a
-        // connection that sends nothing.
-        config
-            .keepalives(true)
-            .keepalives_idle(Duration::from_secs(15))
-            .keepalives_interval(Duration::from_secs(5))
-            .keepalives_retries(3)
-            .tcp_user_timeout(Duration::from_secs(30));
-        Ok(Self { config, tls, shown })
+        let wrong = |error: String| ParseLocationError(format!("{shown}: {error}"));
+        let (url, tls) = Tls::take_from(url).map_err(wrong)?;
+        let hosts = Hosts::of(&url).map_err(wrong)?;
+        let configs = hosts.urls.iter().map(|url| config(url, hosts.must_write)).collect::<Result<_, _>>();
+        Ok(Self { configs: configs.map_err(|error| wrong(text_of(&error)))?, tls, shown })
     }
+}
+
+/// What the driver connects to one server with.
+fn config(url: &str, must_write: bool) -> Result<tokio_postgres::Config, tokio_postgres::Error> {
+    let mut config: tokio_postgres::Config = url.parse()?;
+    if must_write {
+        config.target_session_attrs(TargetSessionAttrs::ReadWrite);
+    }
+    if config.get_application_name().is_none() {
+        config.application_name("windlass");
+    }
+    // A peer that has vanished without closing the connection is noticed within half a minute, also on a
+    // connection that sends nothing.
+    config
+        .keepalives(true)
+        .keepalives_idle(Duration::from_secs(15))
+        .keepalives_interval(Duration::from_secs(5))
+        .keepalives_retries(3)
+        .tcp_user_timeout(Duration::from_secs(30));
+    Ok(config)
 }
 
 /// Whether an address is one of a PostgreSQL server.

@@ -352,6 +352,11 @@ pub(crate) async fn check_server(conn: &Conn, location: &Location) -> Result<(),
             needed: POSTGRES_MIN,
         });
     }
+    let read_only =
+        conn.number("SELECT (current_setting('transaction_read_only') = 'on')::int::bigint").await;
+    if read_only.map_err(|failure| refused(location, "ask", &failure))? == 1 {
+        return Err(OpenError::ReadOnly { location: location.to_string() });
+    }
     Ok(())
 }
 

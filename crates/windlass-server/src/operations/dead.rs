@@ -13,8 +13,8 @@ use crate::api::{DEAD_COUNTS, DeadGroup, DeadGroups, ErrorDetail, TaskFilter};
 /// Dead tasks that one call looks at, the newest.
 pub const DEAD_SCAN_MAX: u64 = 10_000;
 
-/// Reads of the store by one call. Each looks at a bounded number of tasks, of which a narrow filter may match none:
-/// without a bound such a filter would read the whole store.
+/// Reads of the store by one call. Each looks at a bounded number of tasks, of which a narrow filter may match
+/// none: without a bound such a filter would read the whole store.
 const READS_MAX: usize = 20;
 
 impl Operations {

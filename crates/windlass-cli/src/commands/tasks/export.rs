@@ -1,6 +1,6 @@
 //! `windlass tasks export`.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use clap::{Args, ValueEnum};
 use windlass_core::TaskId;
@@ -50,18 +50,19 @@ pub async fn run(session: &Session, args: ExportArgs) -> anyhow::Result<Exit> {
     let ExportArgs { filter, payload, limit, after, .. } = args;
     let request = ExportRequest { filter: filter.into(), format, payload, after, limit: Some(limit) };
     let mut pieces = backend.export(request).await?;
+    // A piece may end within a line.
+    let mut begun = Vec::new();
     while let Some(piece) = pieces.next().await? {
-        let written = io::stdout().lock().write_all(&piece);
-        match written {
+        begun.extend_from_slice(&piece);
+        let whole = begun.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let rest = begun.split_off(whole);
+        match session.out.lines(&begun) {
             // The reader has seen enough, as with `| head`.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => break,
             written => written?,
         }
+        begun = rest;
     }
-    io::stdout().lock().flush().or_else(|error| match error.kind() {
-        io::ErrorKind::BrokenPipe => Ok(()),
-        _ => Err(error),
-    })?;
     backend.close().await?;
     Ok(Exit::Done)
 }

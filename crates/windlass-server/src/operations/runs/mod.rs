@@ -92,7 +92,7 @@ impl Operations {
         let run = Run::new(request, caller.to_string(), self.runs.owner.clone(), count);
         let row = self.store.operators().start_run(&run.text()).await.map_err(|error| match error {
             Error::Conflict(message) => ErrorDetail::new(ErrorCode::Conflict, message)
-                .hint("wait until one has ended, or stop one: `windlass runs ls`, `windlass runs stop ID`"),
+                .hint("wait until one has ended, or stop one: `windlass runs ls`, `windlass runs stop N`"),
             error => error.into(),
         })?;
         let view = run.view(&row);
