@@ -27,6 +27,7 @@ use crate::{
     leases::epoch,
     shared::Shared,
     sql,
+    upkeep::lanes::LanesInUse,
     wakeup::doorbell::numbers,
 };
 
@@ -45,8 +46,8 @@ struct Found {
     rest: Rest,
     next_due: Option<Timestamp>,
     now: Timestamp,
-    /// How many lanes there are, if the claim looked.
-    lanes: Option<usize>,
+    /// Which lanes are in use, if the claim looked.
+    lanes: Option<LanesInUse>,
     /// Admission must look at a gate.
     has_todo: bool,
     /// A task of a job with a delay was taken.
@@ -330,7 +331,7 @@ fn answer(shared: &Shared, found: Vec<Found>) -> Served {
         } else {
             answer.tasks.extend(part.tasks);
         }
-        if part.lanes.is_some_and(|n| !shared.lanes.are_complete(n)) {
+        if part.lanes.is_some_and(|in_use| !shared.lanes.are_complete(in_use)) {
             shared.lanes.mark_stale();
             shared.subscribers.tell_lanes();
         }

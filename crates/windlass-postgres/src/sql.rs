@@ -50,6 +50,7 @@ statements! {
     CLAIM_HELD "claim" "claim_held" [INT8];
     CLAIM_LOCK "claim" "claim_lock" [INT8_ARRAY, INT8_ARRAY];
     CLAIM_SUSPECT "claim" "claim_suspect" [INT8, INT8, INT4_ARRAY, INT8_ARRAY, INT8];
+    COPIED_LANES "transfer" "copied_lanes" [];
     COPY_ADVANCE "transfer" "copy_advance" [INT8, INT8];
     COPY_BEGIN "transfer" "copy_begin" [INT8];
     COPY_COUNTS "transfer" "copy_counts" [];

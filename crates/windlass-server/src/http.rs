@@ -232,13 +232,13 @@ pub async fn serve(
     let listen = listener.local_addr()?;
     let server = Server::new(operations, options.clone(), listen, closing);
     let router = routes::router(&server);
-    let served = connections::serve(listener, Arc::new(options), router, close, shutdown);
-    work_beside(&server, served).await;
+    let serving = connections::serve(listener, Arc::new(options), router, close, shutdown);
+    Box::pin(work_beside(&server, serving)).await;
     Ok(())
 }
 
 /// Works off bulk runs and writes the activity while connections are served.
-async fn work_beside(server: &Server, served: impl Future<Output = ()> + Send) {
+async fn work_beside(server: &Server, serving: impl Future<Output = ()> + Send) {
     let runs = async {
         // Nothing is changed through a server that is read-only.
         if server.mode() == rights::Mode::Whole {
@@ -258,7 +258,7 @@ async fn work_beside(server: &Server, served: impl Future<Output = ()> + Send) {
     };
     tokio::select! {
         never = server.access.keep_activity() => match never {},
-        _ = async { tokio::join!(served, runs) } => {}
+        _ = async { tokio::join!(serving, runs) } => {}
     }
     // The last calls were answered just now.
     server.access.write_activity().await;
@@ -304,7 +304,7 @@ pub async fn serve_apart(
             serve(pages, pages_router, close_pages),
         );
     };
-    work_beside(&api_server, served).await;
+    Box::pin(work_beside(&api_server, served)).await;
     Ok(())
 }
 
@@ -321,7 +321,7 @@ pub async fn serve_monitor(
     let (close, _) = watch::channel(false);
     let face = Face::new(listener.local_addr()?, &options);
     let access = Arc::new(Access::new(vitals.store().cloned(), options.access));
-    let router = routes::monitor_router(vitals, access, options.access.auth, face);
+    let router = routes::monitor_router(vitals, access, options.access.auth, &face);
     connections::serve(listener, Arc::new(options), router, close, shutdown).await;
     Ok(())
 }

@@ -58,10 +58,11 @@ async fn the_limit_of_a_site_is_lowered_and_holds() {
         rig.ended(id).await;
     }
     rig.browser.shows("0 of 1").await.unwrap();
-    let book = target.book();
-    let first: Vec<_> = book.visits.iter().take(4).map(|visit| visit.task.clone()).collect();
-    assert_eq!(book.visits.most_open(|visit| !first.contains(&visit.task)), 1);
-    drop(book);
+    {
+        let book = target.book();
+        let first: Vec<_> = book.visits.iter().take(4).map(|visit| visit.task.clone()).collect();
+        assert_eq!(book.visits.most_open(|visit| !first.contains(&visit.task)), 1);
+    }
     rig.browser.close().await.unwrap();
 }
 

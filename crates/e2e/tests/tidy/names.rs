@@ -28,7 +28,7 @@ enum Meaning {
 /// A public name of a module, or one that it imports for itself.
 #[derive(Clone)]
 struct Name {
-    name: String,
+    text: String,
     is_public: bool,
     is_hidden: bool,
     /// What it stands for here, or where to look.
@@ -89,19 +89,18 @@ impl Tree {
                 let name = module.ident.to_string();
                 let inner = [place.as_slice(), std::slice::from_ref(&name)].concat();
                 let below = folder.join(&name);
-                match &module.content {
-                    Some((_, items)) => self.module(&inner, &below, items),
-                    None => {
-                        let file = syn::parse_file(&e2e::read(file_of(folder, &name))).unwrap();
-                        self.module(&inner, &below, &file.items);
-                    }
+                if let Some((_, items)) = &module.content {
+                    self.module(&inner, &below, items);
+                } else {
+                    let file = syn::parse_file(&e2e::read(file_of(folder, &name))).unwrap();
+                    self.module(&inner, &below, &file.items);
                 }
                 let is_public = matches!(module.vis, Visibility::Public(_));
                 let is_hidden = has_word(&module.attrs, "doc", "hidden");
-                names.push(Name { name, is_public, is_hidden, stands: Ok(Meaning::Module(inner)) });
+                names.push(Name { text: name, is_public, is_hidden, stands: Ok(Meaning::Module(inner)) });
             } else if let Item::Use(import) = item {
                 let start = Name {
-                    name: String::new(),
+                    text: String::new(),
                     is_public: matches!(import.vis, Visibility::Public(_)),
                     is_hidden: has_word(&import.attrs, "doc", "hidden"),
                     stands: Err(Vec::new()),
@@ -111,15 +110,15 @@ impl Tree {
                 let derives =
                     attributes.iter().find(|attribute| attribute.path().is_ident("proc_macro_derive"));
                 let tokens = derives.and_then(|derive| derive.meta.require_list().ok());
-                let derived = tokens.map(|list| list.tokens.to_string());
-                let (name, kind) = match &derived {
+                let names_of_derive = tokens.map(|list| list.tokens.to_string());
+                let (name, kind) = match &names_of_derive {
                     Some(text) => (text.split(',').next().unwrap().trim().to_owned(), "derive"),
                     None => (name, kind),
                 };
                 let may_grow = attributes.iter().any(|attribute| attribute.path().is_ident("non_exhaustive"));
                 let words = format!("{kind}{}", if may_grow { ", may grow" } else { "" });
                 names.push(Name {
-                    name,
+                    text: name,
                     is_public: matches!(vis, Visibility::Public(_)),
                     is_hidden: has_word(attributes, "doc", "hidden"),
                     stands: Ok(Meaning::Item(words)),
@@ -139,7 +138,7 @@ impl Tree {
             "super" => {
                 self.absolute(&from[..from.len() - 1].to_vec(), &[&["self".to_owned()], rest].concat())
             }
-            _ if self.0[from].iter().any(|name| name.name == first && name.stands.is_ok()) => {
+            _ if self.0[from].iter().any(|name| name.text == first && name.stands.is_ok()) => {
                 [from.as_slice(), path].concat()
             }
             _ => path.to_vec(),
@@ -163,12 +162,12 @@ impl Tree {
         let mut found = BTreeSet::new();
         for name in self.0[&module].clone() {
             match name.stands {
-                Ok(meaning) if name.name == last => drop(found.insert(meaning)),
-                Err(path) if name.name == last => {
+                Ok(meaning) if name.text == last => drop(found.insert(meaning)),
+                Err(path) if name.text == last => {
                     let place = self.absolute(&module, &path);
                     found.extend(self.meanings(&place));
                 }
-                Err(path) if name.name == "*" && name.is_public => {
+                Err(path) if name.text == "*" && name.is_public => {
                     let place = [self.absolute(&module, &path), vec![last.clone()]].concat();
                     found.extend(self.meanings(&place));
                 }
@@ -183,7 +182,7 @@ impl Tree {
         let mut shown = BTreeSet::new();
         for name in self.0[module].clone().into_iter().filter(|name| name.is_public) {
             match name.stands {
-                Ok(meaning) => drop(shown.insert((name.name, meaning, name.is_hidden))),
+                Ok(meaning) => drop(shown.insert((name.text, meaning, name.is_hidden))),
                 Err(path) => {
                     let place = self.absolute(module, &path);
                     let meanings = self.meanings(&place);
@@ -193,11 +192,11 @@ impl Tree {
                         module.join("::"),
                         path.join("::")
                     );
-                    if name.name == "*" {
+                    if name.text == "*" {
                         let Some(Meaning::Module(inner)) = meanings.into_iter().next() else { continue };
                         shown.extend(self.shown(&inner));
                     } else {
-                        let named = |meaning| (name.name.clone(), meaning, name.is_hidden);
+                        let named = |meaning| (name.text.clone(), meaning, name.is_hidden);
                         shown.extend(meanings.into_iter().map(named));
                     }
                 }
@@ -230,7 +229,7 @@ impl Tree {
 fn imports(tree: &UseTree, path: &[String], start: &Name, names: &mut Vec<Name>) {
     let below = |word: &syn::Ident| [path, &[word.to_string()]].concat();
     let mut add = |name: String, place: Place| {
-        names.push(Name { name, stands: Err(place), ..start.clone() });
+        names.push(Name { text: name, stands: Err(place), ..start.clone() });
     };
     match tree {
         UseTree::Path(inner) => imports(&inner.tree, &below(&inner.ident), start, names),

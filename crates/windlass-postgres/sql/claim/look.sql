@@ -1,6 +1,6 @@
 -- Says how things stand for a claim, and takes nothing: whether the worker may claim, whether anything is ready for it,
--- what keeps ready tasks from it, when a task is due next, how many lanes there are, whether admission must look at a
--- gate.
+-- what keeps ready tasks from it, when a task is due next, how many lanes are in use and the sum of their numbers, whether
+-- admission must look at a gate.
 -- $1 worker, $2 claim number, $3–$6 ranges as in take.sql, $7 crashes of a last chance, $8 ms for which that runs alone
 -- for each crash.
 -- Indexes: primary keys of worker, lease_epoch, lane, paused_queue and freed, task_ready, task_suspect_running,
@@ -46,6 +46,10 @@ SELECT
     (SELECT t.due_at FROM windlass.task AS t WHERE t.state = 0 ORDER BY t.due_at LIMIT 1),
     (SELECT g.at FROM windlass.gate_todo AS g WHERE g.at > 0 ORDER BY g.at LIMIT 1)
   ) AS next_due,
-  (SELECT count(*) FROM windlass.lane AS l WHERE NOT l.retired) AS lanes,
+  in_use.n, in_use.sum,
   EXISTS (SELECT 1 FROM windlass.gate_todo AS g WHERE g.at <= v.now) OR EXISTS (SELECT 1 FROM windlass.freed) AS has_todo
 FROM verdict AS v
+-- Not the count alone: it stays the same when one lane is retired and another one is made.
+CROSS JOIN (
+  SELECT count(*) AS n, coalesce(sum(l.id), 0)::bigint AS sum FROM windlass.lane AS l WHERE NOT l.retired
+) AS in_use

@@ -22,6 +22,7 @@ use crate::{
     connection::{options::Clock, pool::Session},
     shared::Shared,
     sql,
+    upkeep::lanes::LanesInUse,
 };
 
 /// How old a look may be while takes are full.
@@ -42,7 +43,7 @@ pub(crate) struct View {
     /// Ready tasks are kept from the worker: their queue is paused, or suspects come first.
     pub is_blocked: bool,
     pub next_due: Option<Timestamp>,
-    pub lanes: usize,
+    pub lanes: LanesInUse,
     /// Admission must look at a gate.
     pub has_todo: bool,
 }
@@ -80,8 +81,8 @@ pub(crate) async fn look(
         has_ready: row.get(4),
         is_blocked: row.get(5),
         next_due: row.get::<_, Option<i64>>(6).map(Timestamp::from_ms),
-        lanes: row.get::<_, i64>(7) as usize,
-        has_todo: row.get(8),
+        lanes: LanesInUse { n: row.get::<_, i64>(7) as usize, sum: row.get(8) },
+        has_todo: row.get(9),
     };
     shared.looks.looked(view.next_due);
     Ok(view)

@@ -259,7 +259,7 @@ impl Import {
     /// Reads the numbers that lanes of the source have in this schema; lanes that it does not have yet are
     /// left out.
     async fn map_lanes(&mut self, lanes: &[LaneRow]) -> Result<(), Failure> {
-        let rows = self.conn.query(&sql::LANES, &[]).await?;
+        let rows = self.conn.query(&sql::COPIED_LANES, &[]).await?;
         let lane = |row: &Row| ((row.get::<_, String>(1), row.get::<_, String>(2)), row.get::<_, i32>(0));
         let here: HashMap<(String, String), i32> = rows.iter().map(lane).collect();
         for lane in lanes {

@@ -6,7 +6,10 @@
 //! for such notes. Only a transaction that began before the first of the two looks and commits after the
 //! second misses the note. The next look finds its tasks.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
 
 use windlass_core::{
     Result,
@@ -14,7 +17,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::repeat::repeat,
+    connection::{error::Failure, options::Clock},
     shared::Shared,
     sql,
     upkeep::leader::{Term, hold},
@@ -27,42 +30,80 @@ const LOOK_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long no look follows one that was given up: looking takes at most a fiftieth of the time.
 const PAUSE: Duration = Duration::from_secs(100);
 
+/// How long a statement waits for a lane that a caller has locked. The next look tries again.
+/// A retirement that a crash forgets is repeated: it does not wait for the disk, because callers wait for it.
+const SETTINGS: &str = "SET LOCAL lock_timeout = '100ms'; SET LOCAL synchronous_commit = off";
+
+/// When one of the two looks is due.
+pub(crate) struct Pace {
+    clock: Clock,
+    due_at: Mutex<Option<Instant>>,
+}
+
+impl Pace {
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self { clock, due_at: Mutex::default() }
+    }
+
+    fn is_due(&self) -> bool {
+        let due_at = *self.due_at.lock().unwrap_or_else(PoisonError::into_inner);
+        due_at.is_none_or(|due_at| (self.clock)() >= due_at)
+    }
+
+    /// A look ended. One that was given up is not repeated soon.
+    fn ended(&self, is_complete: bool) {
+        let pause = if is_complete { LOOK_EVERY } else { PAUSE };
+        *self.due_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)() + pause);
+    }
+}
+
 /// Looks at the lanes, if it is time. A store with few lanes is not looked at.
 pub(crate) async fn look(shared: &Shared, term: Term) -> Result<()> {
-    if !shared.leadership.must_look_at_lanes(LOOK_EVERY) {
+    let (missed, used) = (&shared.leadership.lanes_missed, &shared.leadership.lanes_used);
+    if !missed.is_due() && !used.is_due() {
         return Ok(());
     }
     let mut session = shared.duties.session().await?;
     let Some(row) = session.row(&sql::LANES_SURPLUS, &[]).await? else { return Ok(()) };
     let in_use = row.get::<_, i64>(0) as usize;
-    let (has_retired, surplus) = (row.get(1), LaneCounts { in_use, ever: in_use }.surplus(&shared.rules));
-    if has_retired {
-        session.query_within(LOOK_TIME_MAX, &sql::LANES_MISSED, &[]).await?;
+    let has_retired: bool = row.get(1);
+    let surplus = LaneCounts { in_use, ever: in_use }.surplus(&shared.rules);
+    if missed.is_due() {
+        let is_complete =
+            !has_retired || session.query_within(LOOK_TIME_MAX, &sql::LANES_MISSED, &[]).await?.is_some();
+        missed.ended(is_complete);
+    }
+    if !used.is_due() {
+        return Ok(());
     }
     if surplus == 0 {
+        used.ended(true);
         return Ok(());
     }
-    let Some(seen) = session.query_within(LOOK_TIME_MAX, &sql::LANES_USED, &[&LOOK_MAX]).await? else {
-        shared.leadership.lanes_seen_until(PAUSE);
-        return Ok(());
-    };
+    let seen = session.query_within(LOOK_TIME_MAX, &sql::LANES_USED, &[&LOOK_MAX]).await?;
+    used.ended(seen.is_some());
     drop(session);
-    let Some(used) = seen.first().map(|row| row.get::<_, Vec<i32>>(0)) else { return Ok(()) };
-    retire(shared, term, &used, surplus).await
+    let row = seen.as_ref().and_then(|rows| rows.first());
+    let Some(lanes) = row.map(|row| row.get::<_, Vec<i32>>(0)) else { return Ok(()) };
+    match retire(shared, term, &lanes, surplus).await {
+        Err(failure) if !failure.is_broken => {
+            tracing::debug!(error = %failure.error, "no lane could be retired; the next look tries again");
+            Ok(())
+        }
+        ended => Ok(ended?),
+    }
 }
 
-async fn retire(shared: &Shared, term: Term, used: &[i32], surplus: usize) -> Result<()> {
+async fn retire(shared: &Shared, term: Term, used: &[i32], surplus: usize) -> Result<(), Failure> {
+    let mut session = shared.duties.session().await?;
+    if !hold(shared, &mut session, term).await? {
+        return Ok(());
+    }
+    session.batch(SETTINGS).await?;
     let (empty_for, most) = (LOOK_EVERY.as_millis() as i64, surplus as i64);
-    repeat(|| async {
-        let mut session = shared.duties.session().await?;
-        if !hold(shared, &mut session, term).await? {
-            return Ok(());
-        }
-        let rows = session.query(&sql::LANES_RETIRE, &[&used, &empty_for, &most]).await?;
-        if rows.iter().any(|row| row.get(0)) {
-            session.query(&sql::NOTIFY, &[&shared.doorbell.channel, &"lanes"]).await?;
-        }
-        session.commit().await
-    })
-    .await
+    let rows = session.query(&sql::LANES_RETIRE, &[&used, &empty_for, &most]).await?;
+    if rows.iter().any(|row| row.get(0)) {
+        session.query(&sql::NOTIFY, &[&shared.doorbell.channel, &"lanes"]).await?;
+    }
+    session.commit().await
 }

@@ -18,6 +18,14 @@ use crate::{connection::pool::Session, sql};
 /// How long the lanes are taken to be complete without a sign of a new one.
 const FRESH_FOR: Duration = Duration::from_mins(1);
 
+/// What tells one set of lanes in use from another one, almost surely.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LanesInUse {
+    pub n: usize,
+    /// Of their numbers: the count alone stays the same when one lane is retired and another one is made.
+    pub sum: i64,
+}
+
 /// The lanes that this process has read.
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
@@ -36,18 +44,18 @@ struct Known {
     by_name: HashMap<Name, HashMap<Name, i32>>,
     /// The same, oldest first.
     in_use: Vec<Arc<Lane>>,
-    /// How many lanes are in use, also those whose names cannot be read.
-    rows: usize,
+    /// Also those whose names cannot be read.
+    rows: LanesInUse,
     /// The read that this is of.
     load: u64,
     loaded_at: Option<Instant>,
 }
 
 impl Lanes {
-    /// Whether exactly `n` lanes of the store are in use here too.
-    pub(crate) fn are_complete(&self, n: usize) -> bool {
+    /// Whether the lanes that the store has in use are those that are known here.
+    pub(crate) fn are_complete(&self, in_use: LanesInUse) -> bool {
         let known = self.read();
-        known.loaded_at.is_some() && known.rows == n
+        known.loaded_at.is_some() && known.rows == in_use
     }
 
     /// Whether the lanes were ever read.
@@ -99,9 +107,10 @@ impl Lanes {
         }
         known.by_name.clear();
         known.in_use.clear();
-        known.rows = rows.len();
+        known.rows = LanesInUse { n: rows.len(), sum: 0 };
         for row in rows {
             let id: i32 = row.get(0);
+            known.rows.sum += i64::from(id);
             // One bad row must not hide the other lanes.
             let (Ok(queue), Ok(kind)) =
                 (Name::stored("queue", row.get::<_, &str>(1)), Name::stored("kind", row.get::<_, &str>(2)))

@@ -3,7 +3,7 @@
 //! nothing.
 
 use std::{
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -49,8 +49,8 @@ pub(crate) struct Leadership {
     /// When the history was last found to be small enough.
     measured_at: Mutex<Option<Instant>>,
     gates_checked_at: Mutex<Option<Instant>>,
-    /// Until then no look at the lanes is due.
-    lanes_seen_until: Mutex<Option<Instant>>,
+    pub lanes_missed: lane_look::Pace,
+    pub lanes_used: lane_look::Pace,
     pub depths: depth::Pace,
 }
 
@@ -188,12 +188,13 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
 impl Leadership {
     pub(crate) fn new(clock: Clock) -> Self {
         Self {
+            lanes_missed: lane_look::Pace::new(Arc::clone(&clock)),
+            lanes_used: lane_look::Pace::new(Arc::clone(&clock)),
             clock,
             led_until: Mutex::default(),
             leads_until: Mutex::default(),
             measured_at: Mutex::default(),
             gates_checked_at: Mutex::default(),
-            lanes_seen_until: Mutex::default(),
             depths: depth::Pace::default(),
         }
     }
@@ -220,22 +221,6 @@ impl Leadership {
             *at = Some(now);
         }
         is_due
-    }
-
-    /// Whether to look at the lanes; the next look is due `every` later.
-    pub(crate) fn must_look_at_lanes(&self, every: Duration) -> bool {
-        let until = *self.lanes_seen_until.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_due = until.is_none_or(|until| (self.clock)() >= until);
-        if is_due {
-            self.lanes_seen_until(every);
-        }
-        is_due
-    }
-
-    /// No look at the lanes is due for this long.
-    pub(crate) fn lanes_seen_until(&self, pause: Duration) {
-        let mut until = self.lanes_seen_until.lock().unwrap_or_else(PoisonError::into_inner);
-        *until = Some((self.clock)() + pause);
     }
 
     /// The history was measured, and is small enough.

@@ -110,7 +110,10 @@ struct Runner {
 
 impl Runner {
     async fn new(harness: &PostgresHarness) -> Self {
-        let store = harness.open_again(|_| {}).await;
+        Self::of(harness.open_again(|_| {}).await).await
+    }
+
+    async fn of(store: Arc<PostgresStore>) -> Self {
         let worker = NewWorker {
             host: "host".to_owned(),
             pid: 1,
@@ -214,4 +217,23 @@ async fn tasks_and_looks_at_once_lose_nothing(harness: &PostgresHarness, rounds:
 async fn thousands_of_tasks_race_with_looks_and_none_is_lost() {
     let rounds = if std::env::var_os("WINDLASS_LONG").is_some() { 10_000 } else { 1_000 };
     tasks_and_looks_at_once_lose_nothing(&PostgresHarness::new(), rounds).await;
+}
+
+/// One lane is retired and another one is made between two looks of a claim: as many are in use as before.
+#[tokio::test]
+async fn a_swap_of_lanes_is_seen_without_notifications() {
+    let harness = PostgresHarness::new();
+    let rig = Rig::with(&harness, Rules { lanes_max: 4, ..Rules::default() }).await;
+    let first = rig.add(in_queue("a", "old")).await;
+    let mut runner = Runner::of(deaf(&harness).await).await;
+    while runner.turn().await == 0 {}
+    assert_eq!(runner.finished, BTreeSet::from([first]));
+    harness.execute("UPDATE {s}.lane SET retired = true, idle_since = 0").await;
+    let second = rig.add(in_queue("a", "new")).await;
+    assert_eq!(harness.number(IN_USE).await, 1);
+    // The first claim looks and sees that its lanes are not those of the store.
+    for _ in 0..2 {
+        runner.turn().await;
+    }
+    assert_eq!(runner.finished, BTreeSet::from([first, second]));
 }

@@ -40,7 +40,7 @@ mod tests {
     #[test]
     fn the_token_that_was_unused_for_longest_makes_room() {
         let mut used = Used::default();
-        let name = |n: usize| Name::new("token", &n.to_string()).unwrap();
+        let name = |n: usize| Name::new("token", n.to_string()).unwrap();
         for n in 0..=USED_MAX {
             used.note(&name(n), Timestamp::from_ms(n as i64));
         }

@@ -60,12 +60,6 @@ pub(super) fn columns(counts: &[u64], label: &str) -> Markup {
     }
 }
 
-/// One curve: a class of colour and its values, evenly spaced.
-pub(super) struct Curve<'a> {
-    pub(super) class: &'a str,
-    pub(super) values: &'a [f64],
-}
-
 /// The times at the left and the right edge of a drawing, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
@@ -119,19 +113,6 @@ fn path(part: &[(i64, f64)], axis: Axis, most: f64, (width, height): (u32, u32))
     path
 }
 
-/// Curves over the same time, from zero to the largest value.
-pub(super) fn curves(curves: &[Curve<'_>], (width, height): (u32, u32), class: &str, label: &str) -> Markup {
-    let values = curves.iter().flat_map(|curve| curve.values.iter().copied());
-    let most = values.fold(0.0_f64, f64::max).max(1e-9);
-    html! {
-        svg class=(class) viewBox={ "0 0 " (width) " " (height) } preserveAspectRatio="none" role="img" aria-label=(label) {
-            @for curve in curves {
-                polyline class=(curve.class) points=(points(curve.values, most, (width, height))) {}
-            }
-        }
-    }
-}
-
 /// One small curve of points at places from 0 to 1.
 pub(super) fn spark(values: &[(f64, u64)], label: &str) -> Markup {
     let most = values.iter().map(|(_, value)| *value).max().unwrap_or(0).max(1) as f64;
@@ -146,19 +127,6 @@ pub(super) fn spark(values: &[(f64, u64)], label: &str) -> Markup {
             polyline.a points=(points) {}
         }
     }
-}
-
-fn points(values: &[f64], most: f64, (width, height): (u32, u32)) -> String {
-    let step = f64::from(width) / values.len().saturating_sub(1).max(1) as f64;
-    let mut points = String::new();
-    for (place, value) in values.iter().enumerate() {
-        let x = tenth(place as f64 * step);
-        // A line at the very edge would be cut in half.
-        let y = tenth((1.0 - value / most) * (f64::from(height) - 2.0) + 1.0);
-        // Writing to a string does not fail.
-        let _ = write!(points, "{x},{y} ");
-    }
-    points
 }
 
 fn whole(value: f64) -> String {
@@ -207,11 +175,5 @@ mod tests {
         let one = Line { class: "a", parts: vec![vec![(0, 1.0)], vec![(900, 1.0), (950, 1.0)]] };
         let drawn = lines(&[one], axis, 1.0, (100, 22), "<b>").into_string();
         assert!(drawn.matches("<polyline").count() == 2 && drawn.contains("&lt;b&gt;"), "{drawn}");
-    }
-
-    #[test]
-    fn curves_fill_their_frame_from_zero_to_the_most() {
-        assert_eq!(points(&[0.0, 5.0, 10.0], 10.0, (100, 22)), "0.0,21.0 50.0,11.0 100.0,1.0 ");
-        assert_eq!(points(&[], 1.0, (100, 22)), "");
     }
 }

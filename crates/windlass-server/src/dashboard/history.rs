@@ -124,7 +124,7 @@ fn chart(series: &Series, gaps: &[(Timestamp, Timestamp)], axis: Axis, of: &[Of]
     }
     let parts: Vec<Line> = of
         .iter()
-        .map(|(class, _, value)| Line { class: *class, parts: unbroken(&series.points, gaps, *value) })
+        .map(|(class, _, value)| Line { class, parts: unbroken(&series.points, gaps, *value) })
         .collect();
     let most = parts.iter().flat_map(|line| line.parts.iter().flatten()).map(|(_, value)| *value);
     let most = most.fold(0.0, f64::max);

@@ -67,8 +67,8 @@ pub(super) fn router(server: &Arc<Server>) -> Router {
 }
 
 /// The monitor's routes, behind the guard.
-pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, auth: Auth, face: Arc<Face>) -> Router {
-    guarded(monitor().with_state(vitals), Routes::Monitor, (access, auth), &face)
+pub(super) fn monitor_router(vitals: Vitals, access: Arc<Access>, auth: Auth, face: &Arc<Face>) -> Router {
+    guarded(monitor().with_state(vitals), Routes::Monitor, (access, auth), face)
 }
 
 fn guarded(routes: Router, which: Routes, (rights, auth): (Arc<Access>, Auth), face: &Arc<Face>) -> Router {

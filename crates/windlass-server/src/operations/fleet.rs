@@ -69,13 +69,13 @@ impl Operations {
             version: self.version.to_string(),
             pid: std::process::id(),
             store: self.store.info().await?,
-            connections: self.store.usage().pools.into_iter().map(connections).collect(),
+            connections: self.store.usage().pools.iter().map(connections).collect(),
             worker: (self.worker_status)(),
         })
     }
 }
 
-fn connections(pool: PoolUsage) -> ConnectionsView {
+fn connections(pool: &PoolUsage) -> ConnectionsView {
     ConnectionsView {
         name: pool.name.to_owned(),
         size: pool.size,

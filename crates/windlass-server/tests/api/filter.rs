@@ -3,7 +3,7 @@
 use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
-use windlass_core::{NewTask, Payload, Store, task::Key};
+use windlass_core::{NewTask, Payload, Store, TaskId, task::Key};
 use windlass_server::{Operations, api::TaskFilter};
 use windlass_sqlite::{Location, Options, SqliteStore};
 
@@ -33,7 +33,7 @@ async fn lists_take_cause_worker_key_time_and_ids() {
     assert_eq!(listed(&api, "cause=no%20user%20%23").await, [second.clone(), first.clone()]);
     assert_eq!(listed(&api, &format!("worker={}", worker.id)).await.len(), 3);
     assert_eq!(listed(&api, "worker=w99").await, Vec::<String>::new());
-    assert_eq!(listed(&api, "key=50%25%20%26%20more%231").await, [keyed.clone()]);
+    assert_eq!(listed(&api, "key=50%25%20%26%20more%231").await, std::slice::from_ref(&keyed));
     assert_eq!(listed(&api, &format!("ids={first},{keyed},{first}")).await, [keyed.clone(), first.clone()]);
     assert_eq!(listed(&api, "until=2027-01-31T09:31:00Z").await.len(), 3);
     assert_eq!(listed(&api, "since=2027-01-31T09:31:00Z").await, [keyed]);
@@ -157,7 +157,7 @@ async fn a_bounded_look_says_how_far_back_it_went() {
     let operations = Operations::new(store.clone());
     let filter = TaskFilter { worker: Some("w7".to_owned()), ..TaskFilter::default() };
     let page = operations.summaries(filter.clone(), None, None).await.unwrap();
-    assert_eq!((page.tasks.len(), page.looked_back_to), (0, page.next.map(|next| next.enqueued_at())));
+    assert_eq!((page.tasks.len(), page.looked_back_to), (0, page.next.map(TaskId::enqueued_at)));
     assert!(page.next.is_some());
     let page = operations.summaries(filter, page.next, None).await.unwrap();
     assert_eq!((page.next, page.looked_back_to), (None, None));

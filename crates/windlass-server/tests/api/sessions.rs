@@ -262,13 +262,14 @@ async fn guesses_do_not_shut_out_a_login() {
     let guess = |n: u32| format!("cookie: {name}=ws_{n:016x}_{}\r\n", "A".repeat(43));
     let mut requests = String::new();
     for n in 0..400 {
-        requests += &format!("GET /v1/queues HTTP/1.1\r\nhost: localhost\r\n{}\r\n", guess(n));
+        requests.extend(["GET /v1/queues HTTP/1.1\r\nhost: localhost\r\n", &guess(n), "\r\n"]);
     }
-    requests += &format!(
+    let login = format!(
         "POST /v1/login HTTP/1.1\r\nhost: localhost\r\n{}{PAGE}content-length: {}\r\nconnection: close\r\n\r\n{body}",
         guess(400),
         body.len()
     );
+    requests.push_str(&login);
     let mut connection = server.api.connect().await;
     connection.send(requests.as_bytes()).await;
     let answers = String::from_utf8(connection.rest().await).unwrap();
@@ -380,7 +381,7 @@ async fn a_bearer_token_wins_over_the_cookie() {
     let api = &server.api;
     let (admin, _) = log_in(api, &server.token(&[Scope::Admin]).await).await;
     let reader = server.token(&[Scope::Read]).await;
-    let both = format!("authorization: Bearer {reader}\r\n{}", PAGE);
+    let both = format!("authorization: Bearer {reader}\r\n{PAGE}");
     let answer = change(api, &admin, &both).await;
     assert!(answer.error(403).1.starts_with("this needs the scope admin; token "), "{}", answer.text());
     let wrong = "authorization: Bearer x\r\n";

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use maud::{Markup, html};
 use serde_json::json;
-use windlass_core::{State, task::AttemptResult, why::human};
+use windlass_core::{Name, State, task::AttemptResult, why::human};
 
 use super::super::{
     chart::{Stretch, time_line},
@@ -70,8 +70,8 @@ fn why_panel(viewer: &Viewer, task: &TaskView, why: &WhyView) -> Markup {
 
 /// The button that removes the reason why a task does not run.
 fn remedy(viewer: &Viewer, task: &TaskView, code: &str) -> Markup {
-    let job = task.job.as_ref().map(|job| job.as_str()).unwrap_or_default();
-    let workflow = task.workflow.as_ref().map(|workflow| workflow.as_str()).unwrap_or_default();
+    let job = task.job.as_ref().map(Name::as_str).unwrap_or_default();
+    let workflow = task.workflow.as_ref().map(Name::as_str).unwrap_or_default();
     match code {
         "queue_paused" => {
             let path = format!("/v1/queues/{}/resume", encoded(task.queue.as_str()));

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use serde_json::json;
-use windlass_core::why::human;
+use windlass_core::{Name, why::human};
 
 use super::{
     super::{
@@ -76,8 +76,8 @@ fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
             td { (state(task.state)) }
             td { (task.kind) }
             td { (name_link(viewer, "/queues", Some(task.queue.as_str()))) }
-            td { (name_link(viewer, "/jobs", task.job.as_ref().map(|job| job.as_str()))) }
-            td { (name_link(viewer, "/workflows", task.workflow.as_ref().map(|workflow| workflow.as_str()))) }
+            td { (name_link(viewer, "/jobs", task.job.as_ref().map(Name::as_str))) }
+            td { (name_link(viewer, "/workflows", task.workflow.as_ref().map(Name::as_str))) }
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
             td { (time_or(task.started_at, "–")) }

@@ -1,5 +1,7 @@
 //! Tasks as lines of CSV (RFC 4180).
 
+use windlass_core::{Name, Timestamp};
+
 use crate::api::TaskSummary;
 
 /// The first line.
@@ -9,7 +11,7 @@ pub(super) const HEAD: &str = "id,state,kind,queue,priority,job,workflow,key,att
 /// One task as a line.
 pub(super) fn line(task: &TaskSummary) -> String {
     let text = |text: Option<&str>| text.map(cell).unwrap_or_default();
-    let time = |at: Option<windlass_core::Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
+    let time = |at: Option<Timestamp>| at.map(|at| at.to_string()).unwrap_or_default();
     let cells = [
         task.id.to_string(),
         task.state.as_str().to_owned(),
@@ -17,8 +19,8 @@ pub(super) fn line(task: &TaskSummary) -> String {
         cell(task.queue.as_str()),
         // A number is a number, also below zero: only texts can be taken for a formula.
         task.priority.to_string(),
-        text(task.job.as_ref().map(|job| job.as_str())),
-        text(task.workflow.as_ref().map(|workflow| workflow.as_str())),
+        text(task.job.as_ref().map(Name::as_str)),
+        text(task.workflow.as_ref().map(Name::as_str)),
         text(task.key.as_deref()),
         task.attempt.to_string(),
         task.max_attempts.to_string(),

@@ -175,8 +175,8 @@ impl Operations {
                 return Err(ErrorDetail::new(ErrorCode::Unavailable, "the store did not answer in time"));
             }
         }
-        let hold = self.save(held).await?;
-        Ok(if held.run.state == RunState::Running { hold } else { Hold::Ended })
+        let saved = self.save(held).await?;
+        Ok(if held.run.state == RunState::Running { saved } else { Hold::Ended })
     }
 
     /// Saves what was done. If another server or a caller has changed the record meanwhile, adds it there.

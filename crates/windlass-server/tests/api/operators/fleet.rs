@@ -106,8 +106,8 @@ impl Fleet {
     }
 }
 
-async fn start(server: &Server, over_s: u64) -> RunView {
-    let over_ms = Some(over_s * 1_000);
+async fn start(server: &Server, seconds: u64) -> RunView {
+    let over_ms = Some(seconds * 1_000);
     let request = RunRequest { action: RunAction::Retry, over_ms, ..RunRequest::default() };
     server.operations.start_run(&Caller::Anybody, request).await.unwrap()
 }

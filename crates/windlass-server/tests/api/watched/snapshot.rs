@@ -289,12 +289,12 @@ async fn jobs_beyond_one_page_are_read_in_turns() {
 async fn page(operations: &Operations, path: &str) -> String {
     let (mut client, server) = tokio::io::duplex(1 << 16);
     let door = Door::new(operations.clone(), Options::default(), "127.0.0.1:7878".parse().unwrap());
-    let served = tokio::spawn(door.serve(server));
+    let task = tokio::spawn(door.serve(server));
     let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
     client.write_all(request.as_bytes()).await.unwrap();
     let mut answer = String::new();
     client.read_to_string(&mut answer).await.unwrap();
-    served.await.unwrap();
+    task.await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     answer
 }
