@@ -127,7 +127,7 @@ fn about(queue: &QueueFlow) -> Markup {
             div.why.warn { p { "No live worker handles " strong { (names(&queue.kinds_without_worker)) } " here, and there are such tasks to do." } }
         }
         div.grid {
-            div.card { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
+            div.card.words { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
             div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
             div.card { b { (rate(flow.out_per_s)) } span { "out each second" } }
             div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
