@@ -272,18 +272,7 @@ impl Browser {
     /// # Errors
     /// If the browser cannot draw it.
     pub async fn picture(&self) -> Result<Vec<u8>> {
-        self.drawn(json!({"format": "png", "captureBeyondViewport": true})).await
-    }
-
-    /// A picture of what a viewer sees without scrolling, as PNG.
-    ///
-    /// # Errors
-    /// If the browser cannot draw it.
-    pub async fn view(&self) -> Result<Vec<u8>> {
-        self.drawn(json!({"format": "png", "optimizeForSpeed": false})).await
-    }
-
-    async fn drawn(&self, wish: Value) -> Result<Vec<u8>> {
+        let wish = json!({"format": "png", "captureBeyondViewport": true});
         let drawn = self.devtools("Page.captureScreenshot", wish).await?;
         let picture = drawn.get("data").and_then(Value::as_str).context("no picture")?;
         Ok(BASE64_STANDARD.decode(picture)?)

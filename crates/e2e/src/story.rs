@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, ensure};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use windlass::{Context, Outcome, Worker};
-use windlass_core::{Name, NewWorker, Source as _, WorkerReport};
+use windlass_core::{Name, NewWorker, Source as _, WorkerCounts, WorkerReport};
 use windlass_remote::{Options, RemoteStore};
 
 use crate::{http::Api, until};
@@ -100,7 +100,10 @@ async fn work(address: &str, token: Option<&str>) -> Result<JoinHandle<()>> {
         lease_ttl: LEASE,
     };
     let id = store.register(short).await?;
+    let mut counts = WorkerCounts::default();
+    counts.of(&Name::new("queue", "images")?).done = 41;
     let report = WorkerReport {
+        counts,
         in_flight: 2,
         memory_usage: 0.94,
         factor: 0.12,

@@ -35,7 +35,7 @@ async fn main() -> Result<()> {
     for (name, path) in [("overview", "/".to_owned()), ("task", format!("/tasks/{}", story.dead))] {
         browser.open(&format!("{}{path}", up.address)).await?;
         browser.until("document.querySelector('main h1') && document.querySelector('time[title]')").await?;
-        let picture = browser.view().await?;
+        let picture = browser.picture().await?;
         bytes += picture.len();
         println!("{name}.png: {} bytes", picture.len());
         std::fs::write(folder.join(format!("{name}.png")), picture)?;
@@ -49,7 +49,7 @@ async fn busy(api: &Api, span: Duration) -> Result<()> {
     let until = Instant::now() + span;
     let mut batch = 0_u32;
     while Instant::now() < until {
-        let wave = 20.0 + 15.0 * (f64::from(batch) / 14.0).sin() + f64::from(batch % 5);
+        let wave = 13.0 + 9.0 * (f64::from(batch) / 14.0).sin() + f64::from(batch % 5);
         let task = |n: usize| {
             let error = (n == 0 && batch % 6 == 0).then_some("the card processor answered 429: slow down");
             json!({"kind": "charge-card", "queue": "billing", "payload": {"ms": 200 + 50 * (n % 7), "error": error},

@@ -145,7 +145,7 @@ fn chart(
     let most = parts.iter().flat_map(|line| line.parts.iter().flatten()).map(|(_, value)| *value);
     let most = most.fold(0.0, f64::max);
     if parts.iter().all(|line| line.parts.is_empty()) {
-        return html! { p.soft { "Rates are known after half a minute." } };
+        return html! { p.soft { "Not known yet. Rates need half a minute of figures from workers that count what they do." } };
     }
     html! {
         (lines(&parts, axis, most, CHART, label))
