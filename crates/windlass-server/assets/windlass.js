@@ -152,6 +152,7 @@ async function refresh(fresh) {
     notice?.remove();
     morphChildren(main, next);
     tellTimes();
+    tellPicks();
   } catch {
     $("lost").hidden = false;
   } finally {
@@ -341,10 +342,14 @@ document.addEventListener("submit", (event) => {
 // Rows that the viewer has selected.
 const picks = () => [...document.querySelectorAll("input[data-pick]:checked")];
 
-document.addEventListener("change", (event) => {
-  if (!event.target.dataset.pick) return;
+function tellPicks() {
+  if (!$("picked")) return;
   $("picked").hidden = picks().length === 0;
   $("picked-count").textContent = picks().length;
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.dataset.pick) tellPicks();
 });
 
 async function show(button) {

@@ -104,6 +104,7 @@ async fn a_dead_group_is_retried_over_a_time_and_stopped() {
     rig.browser.press("Do it").await.unwrap();
     rig.browser.shows("stopped").await.unwrap();
     // Who did it is on the page of access.
+    rig.noted("/v1/runs/1/stop").await;
     rig.open("/access").await;
     rig.browser.shows("/v1/runs/1/stop").await.unwrap();
     assert_eq!(rig.browser.console().await.unwrap(), Vec::<String>::new());

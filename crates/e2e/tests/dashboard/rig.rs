@@ -147,6 +147,17 @@ impl Rig {
         }
     }
 
+    /// Waits until the activity has a call: a server writes the last ones a moment later.
+    pub async fn noted(&self, about: &str) {
+        loop {
+            let activity = self.call("GET", "/v1/activity", Value::Null).await;
+            if activity["calls"].as_array().unwrap().iter().any(|call| call["about"] == about) {
+                return;
+            }
+            self.browser.until("true").await.unwrap();
+        }
+    }
+
     /// Shows a token on the page of the login, and waits for the page behind it.
     pub async fn log_in(&self, token: &str, next: &str) {
         self.open(&format!("/login{next}")).await;
