@@ -51,7 +51,7 @@ fn row(viewer: &Viewer, group: &DeadGroup) -> Markup {
     html! {
         tr data-key={ (group.kind) " " (group.error) } {
             th.wide scope="row" { (without_attempt(&group.error)) }
-            td { (group.kind) }
+            td.kind { (group.kind) }
             td.n { a href=(tasks) { (count(group.count)) } }
             td { (time_or(group.first_ended_at, "–")) }
             td { (time_or(group.last_ended_at, "–")) }

@@ -216,7 +216,7 @@ fn row(viewer: &Viewer, queue: &QueueFlow, backlog: &[(f64, u64)]) -> Markup {
             td.n { (rate(flow.in_per_s)) }
             td.n { (rate(flow.out_per_s)) }
             td { @if backlog.len() > 1 { (spark(backlog, &format!("backlog of {name} in the last hour"))) } }
-            td { (flow.forecast.sentence) }
+            td.words { (flow.forecast.sentence) }
             td { div.actions { (actions(viewer, name, queue.paused)) } }
         }
     }

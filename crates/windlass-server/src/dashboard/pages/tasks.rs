@@ -74,12 +74,12 @@ fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
             td { input type="checkbox" data-pick=(id) data-keep={ "pick " (id) } aria-label={ "Select " (id) }; }
             th scope="row" { (task_link(viewer, task.id)) }
             td { (state(task.state)) }
-            td { (task.kind) }
+            td.kind { (task.kind) }
             td { (name_link(viewer, "/queues", Some(task.queue.as_str()))) }
             td { (gates(viewer, task)) }
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
-            td { (time_or(task.started_at, "–")) @if let Some(worker) = &task.worker { " " span.soft.small { "on " (worker) } } }
+            td.line { (time_or(task.started_at, "–")) @if let Some(worker) = &task.worker { " " span.soft.small { "on " (worker) } } }
             td.n { @if let (Some(from), Some(to)) = (task.started_at, task.ended_at) { (human(to.since(from))) } }
             td.wide { @if let Some(error) = &task.error { (cut(error, 120)) } }
         }

@@ -119,7 +119,7 @@ fn step_row(viewer: &Viewer, step: &StepView) -> Markup {
                 @if step.blocks { " " (badge(Tone::Bad, "✕", "blocks the rest")) }
             }
             td { (state(task.state)) }
-            td { (task.kind) }
+            td.kind { (task.kind) }
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
             td { (time_or(task.started_at, "–")) }
