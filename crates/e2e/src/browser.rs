@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -71,6 +72,8 @@ impl Browser {
         arguments.push(format!("--user-data-dir={}", profile.path().display()));
         let wish = json!({"capabilities": {"alwaysMatch": {
             "goog:chromeOptions": {"args": arguments},
+            // A debug build on a busy machine draws every page in some seconds.
+            "timeouts": {"script": SHOW_LIMIT.as_millis() as u64},
             "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
         }}});
         let answer = api.post("/session", &wish).await?;
@@ -179,9 +182,21 @@ impl Browser {
     pub async fn press(&self, text: &str) -> Result<()> {
         let script = "return [...document.querySelectorAll('a, button, summary')]\
             .find((one) => one.innerText.trim() === arguments[0] && one.offsetParent)";
+        self.press_found(script, text).await
+    }
+
+    /// Presses the first element that a selector finds.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub async fn press_at(&self, selector: &str) -> Result<()> {
+        self.press_found("return document.querySelector(arguments[0])", selector).await
+    }
+
+    async fn press_found(&self, script: &str, what: &str) -> Result<()> {
         let deadline = Instant::now() + SHOW_LIMIT;
         loop {
-            let found = self.run(script, &[json!(text)]).await?;
+            let found = self.run(script, &[json!(what)]).await?;
             if let Some(id) = found.get(ELEMENT).and_then(Value::as_str) {
                 let pressed = self.send(&format!("/element/{id}/click"), &json!({})).await;
                 if pressed.is_ok() || Instant::now() >= deadline {
@@ -190,7 +205,7 @@ impl Browser {
             }
             ensure!(
                 Instant::now() < deadline,
-                "there is no {text:?} to press on\n{}",
+                "there is no {what:?} to press on\n{}",
                 self.text("body").await?
             );
             tokio::time::sleep(LOOK_EVERY).await;
@@ -252,15 +267,15 @@ impl Browser {
         Ok(addresses)
     }
 
-    /// A picture of the whole page as PNG, in base64.
+    /// A picture of the whole page as PNG.
     ///
     /// # Errors
     /// If the browser cannot draw it.
-    pub async fn picture(&self) -> Result<String> {
+    pub async fn picture(&self) -> Result<Vec<u8>> {
         let wish = json!({"format": "png", "captureBeyondViewport": true});
         let drawn = self.devtools("Page.captureScreenshot", wish).await?;
         let picture = drawn.get("data").and_then(Value::as_str).context("no picture")?;
-        Ok(picture.to_owned())
+        Ok(BASE64_STANDARD.decode(picture)?)
     }
 
     /// Ends the browser.

@@ -19,6 +19,7 @@ const CALL_LIMIT: Duration = Duration::from_mins(1);
 #[derive(Clone)]
 pub struct Api {
     base: String,
+    token: Option<String>,
     client: Client<HttpConnector, Full<Bytes>>,
 }
 
@@ -34,7 +35,14 @@ pub struct Answer {
 impl Api {
     /// A client of the server at `base`, such as `http://127.0.0.1:7878`.
     pub fn new(base: impl Into<String>) -> Self {
-        Self { base: base.into(), client: Client::builder(TokioExecutor::new()).build_http() }
+        Self { base: base.into(), token: None, client: Client::builder(TokioExecutor::new()).build_http() }
+    }
+
+    /// The same client with a token, which it shows with every call.
+    #[must_use]
+    pub fn with_token(mut self, token: impl Into<String>) -> Self {
+        self.token = Some(token.into());
+        self
     }
 
     /// Sends a GET request.
@@ -98,6 +106,9 @@ impl Api {
             .header("content-type", "application/json");
         for (name, value) in headers {
             request = request.header(*name, *value);
+        }
+        if let Some(token) = &self.token {
+            request = request.header("authorization", format!("Bearer {token}"));
         }
         let request = request.body(Full::new(body))?;
         let exchange = async {

@@ -152,6 +152,7 @@ async function refresh(fresh) {
     notice?.remove();
     morphChildren(main, next);
     tellTimes();
+    tellPicks();
   } catch {
     $("lost").hidden = false;
   } finally {
@@ -233,8 +234,11 @@ function showSecret(secret) {
   dialog.showModal();
 }
 
-async function act(source, body) {
-  const { call: method, url, then, open, secret } = source.dataset;
+// What an element says that it does. A live update may change the element while a dialog or a call is open, so
+// a copy is made before the first wait: the action is the one that the viewer saw.
+const said = (element) => ({ ...element.dataset });
+
+async function act(source, { call: method, url, then, open, secret }, body) {
   try {
     const answer = await call(method, url, body);
     if (then) return location.assign(then);
@@ -252,13 +256,14 @@ async function act(source, body) {
 }
 
 async function press(button) {
-  const body = JSON.parse(button.dataset.body ?? "{}");
+  const data = said(button);
+  const body = JSON.parse(data.body ?? "{}");
   if (body.filter?.ids) body.filter.ids = picks().map((box) => box.dataset.pick);
   const fill = [];
   let over = null;
-  if ("dry" in button.dataset) {
+  if ("dry" in data) {
     try {
-      const answer = await call(button.dataset.call, button.dataset.url, { ...body, dry_run: true });
+      const answer = await call(data.call, data.url, { ...body, dry_run: true });
       fill.push(element("p", would(answer)));
     } catch (error) {
       return toast(error.message, true);
@@ -267,7 +272,7 @@ async function press(button) {
   if (body.filter) {
     // An action on many says first how many, and names a few.
     try {
-      const { matched, more, sample } = await call(button.dataset.call, button.dataset.url, { ...body, dry_run: true });
+      const { matched, more, sample } = await call(data.call, data.url, { ...body, dry_run: true });
       fill.push(element("p", `${more ? "At least " : ""}${matched} tasks match.`));
       fill.push(...(sample ?? []).map(({ id, kind, queue, state }) => element("div", `${id} ${kind} (${queue}, ${state})`, { class: "mono small" })));
     } catch (error) {
@@ -278,10 +283,10 @@ async function press(button) {
     label.append(over);
     fill.push(label);
   }
-  if (button.dataset.ask && !await ask(button.dataset.ask, fill)) return;
+  if (data.ask && !await ask(data.ask, fill)) return;
   if (over) body.over_ms = Math.max(0, Math.round(Number(over.value) * 60000)) || 0;
   button.disabled = true;
-  try { await act(button, body); } finally { button.disabled = false; }
+  try { await act(button, data, body); } finally { button.disabled = false; }
 }
 
 // Fields of a form as JSON; each says by data-kind how it is meant.
@@ -302,12 +307,18 @@ function fields(form) {
   return body;
 }
 
+// The page after the login. A link may name any address there, also one that a browser reads differently from
+// how it looks ("/\t/host"): only a page of this server below its prefix is opened, as the browser reads it.
+function landing(next) {
+  const home = new URL(`${prefix}/`, location.origin);
+  const to = next.startsWith("/") && URL.canParse(prefix + next, location.origin) ? new URL(prefix + next, location.origin) : home;
+  return to.origin === location.origin && to.pathname.startsWith(home.pathname) ? to.href : home.href;
+}
+
 async function login(form) {
   try {
     await call("POST", form.dataset.url, fields(form));
-    const next = new URLSearchParams(location.search).get("next") ?? "/";
-    // Only a path of this server: a second slash would name another host.
-    location.assign(prefix + (/^\/(?![/\\])/.test(next) ? next : "/"));
+    location.assign(landing(new URLSearchParams(location.search).get("next") ?? "/"));
   } catch (error) {
     toast(error.message, true);
   }
@@ -322,7 +333,7 @@ document.addEventListener("submit", (event) => {
     return location.assign(`${form.getAttribute("action")}?${new URLSearchParams(chosen)}`);
   }
   try {
-    act(form, fields(form));
+    act(form, said(form), fields(form));
   } catch {
     toast("That is not JSON.", true);
   }
@@ -331,17 +342,21 @@ document.addEventListener("submit", (event) => {
 // Rows that the viewer has selected.
 const picks = () => [...document.querySelectorAll("input[data-pick]:checked")];
 
-document.addEventListener("change", (event) => {
-  if (!event.target.dataset.pick) return;
+function tellPicks() {
+  if (!$("picked")) return;
   $("picked").hidden = picks().length === 0;
   $("picked-count").textContent = picks().length;
+}
+
+document.addEventListener("change", (event) => {
+  if (event.target.dataset.pick) tellPicks();
 });
 
 async function show(button) {
   const place = $("shown");
+  const { url, show: part } = said(button);
   try {
-    const task = await call("GET", button.dataset.url);
-    const value = task[button.dataset.show];
+    const value = (await call("GET", url))[part];
     place.replaceChildren(element("pre", typeof value === "string" ? value : JSON.stringify(value, null, 2), { tabindex: "0" }));
   } catch (error) {
     toast(error.message, true);
@@ -389,7 +404,11 @@ const KEYS = {
   j: () => move(1),
   k: () => move(-1),
   x: () => document.querySelector("tr.here input[type=checkbox]")?.click(),
-  a: () => (document.querySelector("tr.here") ?? main).querySelector(".actions :is(button, summary, a)")?.focus(),
+  a: () => {
+    const action = ":is(button, summary, a)";
+    const first = picks().length ? $("picked").querySelector(action) : (document.querySelector("tr.here") ?? main).querySelector(`.actions ${action}`);
+    first?.focus();
+  },
   g: () => document.querySelector(".side nav a")?.focus(),
   "?": () => $("keys").showModal(),
 };

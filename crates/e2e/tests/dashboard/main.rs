@@ -3,7 +3,10 @@
 
 mod axe;
 mod bars;
+mod doors;
 mod inert;
+mod keys;
 mod people;
 mod rig;
+mod safe;
 mod screens;

@@ -1,20 +1,27 @@
 //! A server with a browser before it, and tasks of every state.
 
-use e2e::{browser::Browser, process, up::Up};
-use serde_json::{Value, json};
+use std::path::PathBuf;
+
+use e2e::{
+    browser::Browser,
+    process,
+    story::{self, Story},
+    up::Up,
+};
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// Every page with its name, as far as it needs no id.
 pub const PAGES: [(&str, &str); 17] = [
     ("overview", "/"),
     ("queues", "/queues"),
-    ("queue", "/queues/default"),
+    ("queue", "/queues/orders"),
     ("tasks", "/tasks"),
     ("task-dead", "/tasks/{dead}"),
     ("dead", "/dead"),
     ("runs", "/runs"),
     ("jobs", "/jobs"),
-    ("job", "/jobs/api.example.com"),
+    ("job", "/jobs/api.shop.example"),
     ("workflows", "/workflows"),
     ("workflow", "/workflows/order-17"),
     ("schedules", "/schedules"),
@@ -31,6 +38,9 @@ pub struct Rig {
     /// A task that is dead.
     pub dead: String,
     folder: TempDir,
+    /// What the rig's own calls show, if the server asks for tokens.
+    token: Option<String>,
+    story: Option<Story>,
 }
 
 impl Rig {
@@ -41,70 +51,71 @@ impl Rig {
 
     /// The same with more arguments.
     pub async fn with(arguments: &[&str]) -> Self {
+        Self::at(tempfile::tempdir().unwrap(), arguments, None).await
+    }
+
+    /// A server that asks for tokens, and one token of each of these scopes. The rig calls with one of its own.
+    pub async fn guarded<const N: usize>(arguments: &[&str], scopes: [&str; N]) -> (Self, [String; N]) {
         let folder = tempfile::tempdir().unwrap();
+        said(&folder, &["migrate"]);
+        let own = said(&folder, &["token", "create", "--scope", "admin"]);
+        let tokens = scopes.map(|scope| said(&folder, &["token", "create", "--scope", scope]));
+        let rig = Self::at(folder, &[&["--auth", "tokens"], arguments].concat(), Some(own)).await;
+        (rig, tokens)
+    }
+
+    async fn at(folder: TempDir, arguments: &[&str], token: Option<String>) -> Self {
         let up = Up::on(&folder.path().join("windlass.db"), arguments.iter().copied()).unwrap();
         let browser = Browser::start().await.unwrap();
-        Self { up, browser, dead: String::new(), folder }
+        Self { up, browser, dead: String::new(), folder, token, story: None }
     }
 
     /// A server with tasks of every state.
     pub async fn full() -> Self {
         let mut rig = Self::empty().await;
-        rig.call("PUT", "/v1/jobs/api.example.com", json!({"concurrency": 2, "delay_ms": 250})).await;
-        rig.call("PUT", "/v1/jobs/tenant-7", json!({"state": "paused"})).await;
-        for n in 0..12 {
-            rig.add(json!({"kind": "sleep", "payload": {"ms": 600_000}, "job": "api.example.com", "key": format!("call-{n}")})).await;
-            rig.add(json!({"kind": "echo", "payload": {"n": n}})).await;
-            rig.add(json!({"kind": "echo", "payload": {"n": n}, "queue": "mail", "delay_ms": 3_600_000}))
-                .await;
-        }
-        rig.add(json!({"kind": "echo", "job": "tenant-7"})).await;
-        rig.add(json!({"kind": "report", "queue": "reports", "priority": 5})).await;
-        // The worker may not send requests to this machine.
-        let first = rig.add(json!({"kind": "http", "payload": {"url": "http://127.0.0.1:9/"}, "workflow": "order-17", "max_attempts": 1})).await;
-        for _ in 0..3 {
-            rig.add(json!({"kind": "echo", "workflow": "order-17"})).await;
-        }
-        rig.dead = first;
-        rig.ended(&rig.dead.clone()).await;
-        let task = json!({"kind": "echo", "queue": "reports"});
-        rig.call(
-            "PUT",
-            "/v1/schedules/nightly",
-            json!({"cron": "0 3 * * *", "tz": "Europe/Berlin", "task": task}),
-        )
-        .await;
-        let consumer = |queue: &str, state: &str| {
-            json!({
-                "queue": queue, "event_type": "", "state": state, "busy": 3, "allowed": 4, "workers": 8, "prefetch": 16,
-                "deliveries": 1200, "redeliveries": 3, "acked": 1190, "rejected": 2, "requeued": 5, "unanswered": 0,
-                "reconnects": 1
-            })
-        };
-        let consumers = [consumer("orders", "consuming"), consumer("mail.events", "reconnecting")];
-        let report = json!({"process": "p1", "host": "worker-1", "pid": 4711, "version": "0.1.0", "consumers": consumers});
-        rig.call("POST", "/v1/consumers", report).await;
-        rig.call("POST", "/v1/queues/mail/pause", json!({})).await;
-        rig.call("POST", "/v1/runs", json!({"action": "cancel", "filter": {"kind": "none"}})).await;
+        rig.fill().await;
         rig
+    }
+
+    /// Adds tasks of every state, and something for every page.
+    pub async fn fill(&mut self) {
+        let story = story::tell(&self.up.address, self.token.as_deref()).await.unwrap();
+        self.dead.clone_from(&story.dead);
+        self.story = Some(story);
+    }
+
+    /// The file of the store.
+    pub fn store(&self) -> PathBuf {
+        self.folder.path().join("windlass.db")
+    }
+
+    /// Kills the server.
+    pub fn stop(&mut self) {
+        self.up.process.kill().unwrap();
     }
 
     /// Starts a server again on the same store and the same address.
     pub fn restart(&mut self) {
+        self.restart_with(&[]);
+    }
+
+    /// The same with other arguments.
+    pub fn restart_with(&mut self, arguments: &[&str]) {
+        self.stop();
         let mut command = process::command(process::windlass().unwrap());
-        command.args([
-            "up",
-            "--store",
-            &format!("sqlite:{}", self.folder.path().join("windlass.db").display()),
-        ]);
+        command.args(["up", "--store", &format!("sqlite:{}", self.store().display())]);
         command
             .args(["--listen", self.up.address.trim_start_matches("http://")])
+            .args(arguments)
             .current_dir(self.folder.path());
         self.up = Up::start(command).unwrap();
     }
 
     pub async fn call(&self, method: &str, path: &str, body: Value) -> Value {
-        let api = self.up.api();
+        let mut api = self.up.api();
+        if let Some(token) = &self.token {
+            api = api.with_token(token);
+        }
         let answer = match method {
             "PUT" => api.put(path, &body).await,
             "GET" => api.get(path).await,
@@ -136,6 +147,25 @@ impl Rig {
         }
     }
 
+    /// Waits until the activity has a call: a server writes the last ones a moment later.
+    pub async fn noted(&self, about: &str) {
+        loop {
+            let activity = self.call("GET", "/v1/activity", Value::Null).await;
+            if activity["calls"].as_array().unwrap().iter().any(|call| call["about"] == about) {
+                return;
+            }
+            self.browser.until("true").await.unwrap();
+        }
+    }
+
+    /// Shows a token on the page of the login, and waits for the page behind it.
+    pub async fn log_in(&self, token: &str, next: &str) {
+        self.open(&format!("/login{next}")).await;
+        self.browser.fill("input[name=token]", token).await.unwrap();
+        self.browser.press("Log in").await.unwrap();
+        self.browser.until("!document.getElementById('login')").await.unwrap();
+    }
+
     pub async fn open(&self, path: &str) {
         self.browser.open(&self.address(path)).await.unwrap();
     }
@@ -143,4 +173,14 @@ impl Rig {
     pub fn address(&self, path: &str) -> String {
         format!("{}{}", self.up.address, path.replace("{dead}", &self.dead))
     }
+}
+
+/// What a command says about the store in this folder.
+fn said(folder: &TempDir, arguments: &[&str]) -> String {
+    let mut command = process::command(process::windlass().unwrap());
+    let store = format!("sqlite:{}", folder.path().join("windlass.db").display());
+    command.args(arguments).args(["--store", &store]).current_dir(folder.path());
+    let said = process::run(command).unwrap();
+    assert_eq!(said.code, Some(0), "{arguments:?}: {said:?}");
+    said.stdout.trim().to_owned()
 }

@@ -4,6 +4,7 @@ mod affinity;
 mod amqp;
 mod backlog;
 mod bloat;
+mod dashboard;
 mod drain;
 mod enqueue;
 mod fleet;
@@ -245,6 +246,14 @@ pub(crate) enum Which {
         #[command(flatten)]
         args: amqp::AmqpArgs,
     },
+    /// The dashboard: processor and memory for its viewers, a drain beside them, and pages with a million
+    /// tasks.
+    Dashboard {
+        #[command(flatten)]
+        common: Common,
+        #[command(flatten)]
+        plan: dashboard::Plan,
+    },
     /// A child process of a bench.
     #[command(hide = true)]
     Member {
@@ -281,6 +290,7 @@ impl Which {
             | Self::Jobs { common, .. }
             | Self::Affinity { common, .. }
             | Self::Memory { common, .. }
+            | Self::Dashboard { common, .. }
             | Self::Fleet { common, .. }
             | Self::Member { common, .. }
             | Self::Amqp { common, .. }
@@ -321,6 +331,7 @@ pub(crate) fn run(cli: Cli) -> anyhow::Result<u8> {
         Which::Backlog { common, waiting, claims, finished } => {
             backlog::run(&common, backlog::Sizes { waiting, claims, finished })?
         }
+        Which::Dashboard { common, plan } => dashboard::run(&common, &plan)?,
         Which::Bloat { common, plan } => bloat::run(&common, plan)?,
         Which::Affinity { common, workflows, steps } => {
             affinity::run(&common, affinity::Sizes { workflows, steps })?

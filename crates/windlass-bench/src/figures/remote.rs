@@ -21,6 +21,7 @@ use crate::{
 
 /// A server on a separate thread with its own runtime, as in a separate process.
 pub(super) struct Server {
+    port: u16,
     servers: Servers,
     stop: oneshot::Sender<()>,
     thread: std::thread::JoinHandle<anyhow::Result<()>>,
@@ -41,7 +42,13 @@ impl Server {
                 Ok(())
             })
         });
-        Ok(Self { servers: format!("http://{}", told.await?).parse()?, stop, thread })
+        let address = told.await?;
+        Ok(Self { port: address.port(), servers: format!("http://{address}").parse()?, stop, thread })
+    }
+
+    /// Where it listens on loopback.
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) async fn worker(&self) -> anyhow::Result<Arc<RemoteStore>> {

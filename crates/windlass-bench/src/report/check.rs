@@ -5,12 +5,16 @@ use std::{io::Write as _, process::Command};
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::{amqp_bars, bars};
+use super::{
+    amqp_bars,
+    bars::{self, Bench},
+    dashboard_bars,
+};
 use crate::program;
 
 /// Runs the benches and prints the table. The exit code is 1 if a figure misses its bar.
 pub(crate) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8> {
-    let benches: Vec<_> = bars::EMBEDDED.iter().chain(bars::POSTGRES).chain(amqp_bars::BENCHES).collect();
+    let benches: Vec<_> = all().collect();
     if let Some(unknown) = only.iter().find(|name| !benches.iter().any(|bench| bench.name == **name)) {
         let known: Vec<_> = benches.iter().map(|bench| bench.name).collect();
         anyhow::bail!("no bench {unknown:?}; one of {}", known.join(", "));
@@ -50,6 +54,11 @@ pub(crate) fn run(quick: bool, only: &[String], json: bool) -> anyhow::Result<u8
     Ok(u8::from(short))
 }
 
+/// Every bench, in the order of the table.
+fn all() -> impl Iterator<Item = &'static Bench> {
+    bars::EMBEDDED.iter().chain(bars::POSTGRES).chain(amqp_bars::BENCHES).chain(dashboard_bars::BENCHES)
+}
+
 /// Whether the figures are those of the demo, which users watch: the demo is a command of `windlass`
 /// itself.
 fn is_demo(args: &[&str]) -> bool {
@@ -73,7 +82,7 @@ mod tests {
 
     #[test]
     fn arguments_of_every_bar_are_understood() {
-        for bench in bars::EMBEDDED.iter().chain(bars::POSTGRES).chain(amqp_bars::BENCHES) {
+        for bench in all() {
             for args in [bench.full, bench.quick].into_iter().filter(|args| !is_demo(args)) {
                 let typed = ["windlass-bench"].iter().chain(args);
                 assert!(Cli::try_parse_from(typed).is_ok(), "{args:?}");

@@ -3,3 +3,4 @@
 mod amqp_bars;
 mod bars;
 pub(crate) mod check;
+mod dashboard_bars;

@@ -21,6 +21,17 @@ pub(super) fn bar(is: u64, of: u64, label: &str) -> Markup {
     }
 }
 
+/// A share of something that should not become short, such as memory. From nine tenths on it is shown as scarce.
+pub(super) fn share(is: f64, label: &str) -> Markup {
+    let class = if is >= 0.9 { "bar short" } else { "bar" };
+    html! {
+        svg class=(class) viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label=(label) {
+            rect.of x="0" y="0" width="1000" height="12" {}
+            rect.is x="0" y="0" width=(whole(is.clamp(0.0, 1.0) * WIDTH)) height="12" {}
+        }
+    }
+}
+
 /// One stretch of a time line.
 pub(super) struct Stretch {
     pub(super) from_ms: i64,

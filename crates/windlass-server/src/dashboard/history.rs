@@ -9,7 +9,7 @@ use windlass_core::{Name, Timestamp};
 use super::{
     chart::{Axis, Line, lines},
     flow::rate,
-    parts::time,
+    parts::{count, time},
     viewer::{Ask, Viewer},
 };
 use crate::{
@@ -93,21 +93,23 @@ fn drawn(
     sentence: &str,
 ) -> Markup {
     let page = queue.map_or_else(|| viewer.link("/"), |queue| viewer.at("/queues", queue));
-    let axis = Axis { from_ms: from.as_ms(), to_ms: to.as_ms() };
+    // A server that has just started would fill only the right edge.
+    let first = series.points.first().map_or(from, |point| point.at.max(from));
+    let axis = Axis { from_ms: first.as_ms(), to_ms: to.as_ms() };
     let gaps = gaps(&series.points);
     let over = |what: &str| format!("{what} over {}", span.words());
-    let chart = |of: &[Of], label: &str| chart(series, &gaps, axis, of, label);
+    let chart = |of: &[Of], figure: Figure, label: &str| chart(series, &gaps, axis, (of, figure), label);
     html! {
         (span.choice(&page))
         div.two {
             section.panel aria-labelledby="backlog" {
                 h2 id="backlog" { "Backlog" }
-                (chart(&[("a", "to do", |point| Some(point.backlog as f64)), ("c", "dead", |point| Some(point.dead as f64))], &over("Backlog and dead tasks")))
+                (chart(&[("a", "to do", |point| Some(point.backlog as f64)), ("c", "dead", |point| Some(point.dead as f64))], tasks, &over("Backlog and dead tasks")))
                 p.soft { (sentence) "." }
             }
             section.panel aria-labelledby="rates" {
                 h2 id="rates" { "Tasks each second" }
-                (chart(&[("a", "in", |point| point.in_per_s), ("b", "out", |point| point.out_per_s), ("c", "failed", |point| point.failed_per_s)],
+                (chart(&[("a", "in", |point| point.in_per_s), ("b", "out", |point| point.out_per_s), ("c", "failed", |point| point.failed_per_s)], rate,
                     &over("Tasks in, out and failed each second")))
             }
         }
@@ -118,7 +120,21 @@ fn drawn(
 /// One curve of a chart: its class, its name, and how it is read from a point.
 type Of = (&'static str, &'static str, fn(&SeriesPoint) -> Option<f64>);
 
-fn chart(series: &Series, gaps: &[(Timestamp, Timestamp)], axis: Axis, of: &[Of], label: &str) -> Markup {
+/// How a value of a chart is told.
+type Figure = fn(Option<f64>) -> String;
+
+/// A number of tasks.
+fn tasks(n: Option<f64>) -> String {
+    n.map_or_else(|| "–".to_owned(), |n| count(n.round() as u64))
+}
+
+fn chart(
+    series: &Series,
+    gaps: &[(Timestamp, Timestamp)],
+    axis: Axis,
+    (of, figure): (&[Of], Figure),
+    label: &str,
+) -> Markup {
     if series.points.len() < 2 {
         return html! { p.soft { "Nothing is recorded yet. The chart begins with two points: in ten seconds." } };
     }
@@ -128,13 +144,16 @@ fn chart(series: &Series, gaps: &[(Timestamp, Timestamp)], axis: Axis, of: &[Of]
         .collect();
     let most = parts.iter().flat_map(|line| line.parts.iter().flatten()).map(|(_, value)| *value);
     let most = most.fold(0.0, f64::max);
+    if parts.iter().all(|line| line.parts.is_empty()) {
+        return html! { p.soft { "Not known yet. Rates need half a minute of figures from workers that count what they do." } };
+    }
     html! {
         (lines(&parts, axis, most, CHART, label))
         ul.legend {
             @for (class, name, value) in of {
-                li { i class=(class) {} (name) " " (rate(series.points.last().and_then(value))) }
+                li { i class=(class) {} (name) " " (figure(series.points.last().and_then(value))) }
             }
-            li { "top of the chart " (rate(Some(most))) }
+            li { "top of the chart " (figure(Some(most))) }
         }
     }
 }

@@ -127,7 +127,7 @@ const KEYS: [(&str, &str); 8] = [
     ("k", "one row up"),
     ("Enter", "open the row"),
     ("x", "select the row"),
-    ("a", "to the first action of the row or page"),
+    ("a", "to the first action of what is selected, of the row or of the page"),
     ("g", "to the navigation"),
     ("?", "this help"),
 ];

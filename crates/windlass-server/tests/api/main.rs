@@ -37,6 +37,7 @@ mod ready;
 mod schedules;
 mod sessions;
 mod tls;
+mod viewers;
 mod wait;
 mod watched;
 #[path = "../remote/wire.rs"]

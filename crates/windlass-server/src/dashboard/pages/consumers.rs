@@ -22,8 +22,8 @@ pub(in super::super) async fn consumers(ask: &Ask) -> Result<Sheet> {
             (empty("No process with consumers of RabbitMQ reports to this server.", "windlass consume"))
         } @else {
             (table("Consumers", &html! {
-                th scope="col" { "Queue" } th scope="col" { "State" } th.n scope="col" { "Depth" } th scope="col" { "Busy of allowed" } th.n scope="col" { "Configured" }
-                th.n scope="col" { "Prefetch" } th.n scope="col" { "Taken" } th.n scope="col" { "Redelivered" } th.n scope="col" { "Rejected" } th.n scope="col" { "Reconnects" }
+                th scope="col" { "Queue" } th scope="col" { "State" } th.n scope="col" { "Depth" } th scope="col" { "Busy of allowed" }
+                th.n scope="col" { "Prefetch" } th.n scope="col" { "Taken" } th.n scope="col" { "Again" } th.n scope="col" { "Rejected" } th.n scope="col" { "Reconnects" }
                 th scope="col" { "Process" } th scope="col" { "Seen" }
             }, &html! {
                 @for process in &processes { @for consumer in &process.consumers { (row(process, consumer)) } }
@@ -42,14 +42,13 @@ fn row(process: &ConsumerProcess, consumer: &ConsumerView) -> Markup {
             th scope="row" { (consumer.queue) @if !consumer.event_type.is_empty() { br; span.soft.small { (consumer.event_type) } } }
             td { (condition(process, consumer)) }
             td.n { @match consumer.queue_messages { Some(depth) => (count(depth)), None => span.soft { "not known" } } }
-            td { (busy) (bar(consumer.busy, consumer.allowed, &busy)) }
-            td.n { (count(consumer.workers)) }
+            td { (busy) @if consumer.allowed < consumer.workers { span.soft.small { ", " (count(consumer.workers)) " configured" } } (bar(consumer.busy, consumer.allowed, &busy)) }
             td.n { (count(consumer.prefetch)) }
             td.n { (count(consumer.deliveries)) }
             td.n { (count(consumer.redeliveries)) }
             td.n { (count(consumer.rejected)) }
             td.n { (count(consumer.reconnects)) }
-            td { @if process.host.is_empty() { (name) } @else { (process.host) } br; span.soft.small { "pid " (process.pid) ", " (process.version) } }
+            td.wide { @if process.host.is_empty() { (name) } @else { (process.host) } br; span.soft.small { "pid\u{a0}" (process.pid) ", " (process.version) } }
             td { @if process.process.is_some() { (time(process.seen_at)) } @else { span.soft { "now" } } }
         }
     }
@@ -75,7 +74,7 @@ fn unknown() -> Markup {
             p { "A process without a server, for example one that only posts messages to HTTP, has its figures in its own " code { "/metrics" } " alone:" }
             (copy("windlass consume --metrics-listen 127.0.0.1:9187"))
             (copy("curl -s http://127.0.0.1:9187/metrics"))
-            p.soft { "Counts are of each process since it started. The depth is the broker's own figure, as it last answered." }
+            p.soft { "Counts are of each process since it started; “again” are messages that the broker delivered once more. The depth is the broker's own figure, as it last answered." }
         }
     }
 }

@@ -26,6 +26,7 @@ pub(in super::super) async fn dead(ask: &Ask) -> Result<Sheet> {
             (empty("No task is dead.", ""))
         } @else {
             (table("Causes", &head(), &html! { @for group in &groups.groups { (row(viewer, group)) } }))
+            p.soft.small { "# stands for digits: tasks whose errors differ only in them have one cause." }
             @if groups.more { p.soft { "The newest " (count(groups.looked_at)) " dead tasks were looked at; there are more." } }
         }
     };
@@ -39,13 +40,18 @@ fn head() -> Markup {
     }
 }
 
+/// The cause without "attempt # of #: ", with which the error of every last attempt begins.
+fn without_attempt(cause: &str) -> &str {
+    cause.strip_prefix("attempt # of #: ").unwrap_or(cause)
+}
+
 fn row(viewer: &Viewer, group: &DeadGroup) -> Markup {
     let (kind, cause) = (encoded(group.kind.as_str()), encoded(&group.error));
     let tasks = viewer.link(&format!("/tasks?state=dead&kind={kind}&cause={cause}"));
     html! {
         tr data-key={ (group.kind) " " (group.error) } {
-            th.wide scope="row" { (group.error) }
-            td { (group.kind) }
+            th.wide scope="row" { (without_attempt(&group.error)) }
+            td.kind { (group.kind) }
             td.n { a href=(tasks) { (count(group.count)) } }
             td { (time_or(group.first_ended_at, "–")) }
             td { (time_or(group.last_ended_at, "–")) }

@@ -127,7 +127,7 @@ fn about(queue: &QueueFlow) -> Markup {
             div.why.warn { p { "No live worker handles " strong { (names(&queue.kinds_without_worker)) } " here, and there are such tasks to do." } }
         }
         div.grid {
-            div.card { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
+            div.card.words { b { (flow.forecast.sentence) } span { "forecast for the backlog" } }
             div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
             div.card { b { (rate(flow.out_per_s)) } span { "out each second" } }
             div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
@@ -216,7 +216,7 @@ fn row(viewer: &Viewer, queue: &QueueFlow, backlog: &[(f64, u64)]) -> Markup {
             td.n { (rate(flow.in_per_s)) }
             td.n { (rate(flow.out_per_s)) }
             td { @if backlog.len() > 1 { (spark(backlog, &format!("backlog of {name} in the last hour"))) } }
-            td { (flow.forecast.sentence) }
+            td.words { (flow.forecast.sentence) }
             td { div.actions { (actions(viewer, name, queue.paused)) } }
         }
     }

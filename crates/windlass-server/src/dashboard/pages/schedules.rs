@@ -160,8 +160,8 @@ fn row(viewer: &Viewer, schedule: &ScheduleView) -> Markup {
 }
 
 fn missed(count: u32, at_least: bool) -> String {
-    let sign = if at_least { "≥ " } else { "" };
-    format!("{sign}{count} passed")
+    let (sign, noun) = (if at_least { "≥ " } else { "" }, if count == 1 { "tick" } else { "ticks" });
+    format!("{sign}{count} {noun} missed")
 }
 
 fn condition(schedule: &ScheduleView) -> Markup {

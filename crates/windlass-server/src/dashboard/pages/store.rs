@@ -22,7 +22,7 @@ pub(in super::super) async fn store(ask: &Ask) -> Result<Sheet> {
         (top(&html! { "Store" }, &html! {}))
         div.two {
             section.panel aria-labelledby="what" {
-                h2 id="what" { (store.backend) }
+                h2 id="what" { @match store.backend.as_str() { "sqlite" => "SQLite", "postgresql" => "PostgreSQL", other => (other) } }
                 dl {
                     dt { "Where" } dd.mono { (store.location) }
                     dt { "Version" } dd { (store.engine_version) ", schema " (store.schema_version) }

@@ -61,9 +61,9 @@ fn nothing(chosen: &Chosen, may_be_older: bool) -> Markup {
 
 fn head() -> Markup {
     html! {
-        th scope="col" { span.soft { "Select" } } th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Kind" } th scope="col" { "Queue" }
-        th scope="col" { "Job" } th scope="col" { "Workflow" } th.n scope="col" { "Attempt" } th scope="col" { "Added" }
-        th scope="col" { "Started" } th.n scope="col" { "Ran" } th scope="col" { "Worker" } th scope="col" { "Error" }
+        th scope="col" { span.unseen { "Select" } } th scope="col" { "Task" } th scope="col" { "State" } th scope="col" { "Kind" } th scope="col" { "Queue" }
+        th scope="col" { "Job or workflow" } th.n scope="col" { "Attempt" } th scope="col" { "Added" }
+        th scope="col" { "Started" } th.n scope="col" { "Ran" } th scope="col" { "Error" }
     }
 }
 
@@ -74,17 +74,24 @@ fn row(viewer: &Viewer, task: &TaskSummary) -> Markup {
             td { input type="checkbox" data-pick=(id) data-keep={ "pick " (id) } aria-label={ "Select " (id) }; }
             th scope="row" { (task_link(viewer, task.id)) }
             td { (state(task.state)) }
-            td { (task.kind) }
+            td.kind { (task.kind) }
             td { (name_link(viewer, "/queues", Some(task.queue.as_str()))) }
-            td { (name_link(viewer, "/jobs", task.job.as_ref().map(Name::as_str))) }
-            td { (name_link(viewer, "/workflows", task.workflow.as_ref().map(Name::as_str))) }
+            td { (gates(viewer, task)) }
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
-            td { (time_or(task.started_at, "–")) }
+            td.line { (time_or(task.started_at, "–")) @if let Some(worker) = &task.worker { " " span.soft.small { "on " (worker) } } }
             td.n { @if let (Some(from), Some(to)) = (task.started_at, task.ended_at) { (human(to.since(from))) } }
-            td.mono { @if let Some(worker) = &task.worker { (worker) } }
             td.wide { @if let Some(error) = &task.error { (cut(error, 120)) } }
         }
+    }
+}
+
+/// What the task shares with others: its job, its workflow, both or neither.
+fn gates(viewer: &Viewer, task: &TaskSummary) -> Markup {
+    html! {
+        @if let Some(job) = &task.job { (name_link(viewer, "/jobs", Some(job.as_str()))) }
+        @if task.job.is_some() && task.workflow.is_some() { br; }
+        @if task.workflow.is_some() || task.job.is_none() { (name_link(viewer, "/workflows", task.workflow.as_ref().map(Name::as_str))) }
     }
 }
 

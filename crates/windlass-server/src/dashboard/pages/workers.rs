@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use windlass_core::{Name, Timestamp, worker::SLOTS_MAX};
 
 use super::super::{
-    chart::bar,
+    chart::{bar, share},
     parts::{Tone, badge, copy, cut, empty, now, table, time, top},
     recent::Sheet,
     viewer::{Ask, Viewer, encoded},
@@ -45,7 +45,7 @@ fn row(viewer: &Viewer, worker: &WorkerView) -> Markup {
             th scope="row" { span.mono { (worker.worker_id) } br; span.soft.small { (worker.host) ", pid " (worker.pid) ", " (worker.version) } }
             td { (condition(worker.state)) }
             td { a href=(tasks_of(viewer, worker)) { (slots) } (bar(u64::from(worker.in_flight), u64::from(worker.max_capacity), &slots)) }
-            td { (memory) (bar((worker.memory_usage * 1_000.0) as u64, 1_000, &memory)) }
+            td { (memory) (share(worker.memory_usage, &memory)) }
             td {
                 @if worker.factor < 1.0 {
                     (badge(Tone::Warn, "‖", &format!("takes {:.0} % of its slots", worker.factor * 100.0)))

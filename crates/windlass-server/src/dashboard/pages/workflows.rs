@@ -1,7 +1,7 @@
 //! Workflows: their head, what blocks them, and what can be done.
 
 use maud::{Markup, html};
-use windlass_core::TaskId;
+use windlass_core::{State, TaskId};
 
 use super::super::{
     parts::{Button, Tone, badge, count, cut, empty, name_link, state, table, task_link, time, time_or, top},
@@ -115,11 +115,11 @@ fn step_row(viewer: &Viewer, step: &StepView) -> Markup {
             td.n { @match step.number { Some(number) => (number), None => span.soft { "–" } } }
             th scope="row" {
                 (task_link(viewer, task.id))
-                @if step.head { " " (badge(Tone::Live, "→", "its turn")) }
+                @if step.head { " " (badge(Tone::Live, "→", if task.state == State::Waiting { "next" } else { "its turn" })) }
                 @if step.blocks { " " (badge(Tone::Bad, "✕", "blocks the rest")) }
             }
             td { (state(task.state)) }
-            td { (task.kind) }
+            td.kind { (task.kind) }
             td.n { (task.attempt) " of " (task.max_attempts) }
             td { (time(task.enqueued_at)) }
             td { (time_or(task.started_at, "–")) }
