@@ -135,7 +135,11 @@ fn allow_files(n: u64) {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|current| current < n) {
         let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(n), ..limit });
-        assert!(raised.is_ok(), "needs {n} open files, and the hard limit is {:?} (`ulimit -Hn`)", limit.maximum);
+        assert!(
+            raised.is_ok(),
+            "needs {n} open files, and the hard limit is {:?} (`ulimit -Hn`)",
+            limit.maximum
+        );
     }
 }
 
