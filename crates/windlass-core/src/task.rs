@@ -1,6 +1,7 @@
 //! A task: as a caller enqueues it, as a worker gets it, and as a person sees it.
 
 pub mod attempt_log;
+pub mod batch;
 pub mod id;
 pub mod name;
 pub mod outcome;

@@ -8,30 +8,13 @@ pub(crate) mod one;
 
 use std::time::Duration;
 
-use windlass_core::{
-    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
-};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Start, State, TaskId, Timestamp};
 
 use crate::{
     connection::{error::Failure, pool::Session},
     shared::Shared,
     sql,
 };
-
-/// Refuses a batch that breaks a rule, before anything is sent.
-pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
-    if tasks.len() > rules.batch_max {
-        return Err(Error::invalid(format!(
-            "a batch of {} tasks is over batch_max ({})",
-            tasks.len(),
-            rules.batch_max
-        )));
-    }
-    for task in tasks {
-        task.check(rules)?;
-    }
-    Ok(())
-}
 
 /// Adds tasks without keys, all in one commit; the answers are in the order of the tasks.
 pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {

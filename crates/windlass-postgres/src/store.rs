@@ -11,6 +11,7 @@ use windlass_core::{
         Changed, Detail, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, Summaries,
         only,
     },
+    task::batch,
     usage::{ReadyLines, Usage},
     worker::Registration,
 };
@@ -186,7 +187,7 @@ impl Store for PostgresStore {
 
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
         self.refuse_if_closed()?;
-        enqueue::check(&tasks, self.rules())?;
+        batch::check(&tasks, self.rules())?;
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
@@ -205,7 +206,7 @@ impl Store for PostgresStore {
             return Ok((only(self.enqueue(vec![task]).await?)?, None, Safe::already()));
         }
         self.refuse_if_closed()?;
-        enqueue::check(std::slice::from_ref(&task), self.rules())?;
+        batch::check(std::slice::from_ref(&task), self.rules())?;
         let answer = one::add_for(&self.shared, task, demand.clone()).await?;
         self.shared.enqueues.count([&answer.0]);
         Ok(answer)

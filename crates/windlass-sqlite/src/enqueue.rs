@@ -6,10 +6,7 @@ pub(crate) mod keyed;
 use std::{collections::BTreeSet, time::Duration};
 
 use rusqlite::{CachedStatement, params};
-use windlass_core::{
-    Enqueued, Error, JobState, LaneId, Name, NewTask, OnFailure, Result, Rules, Start, State, TaskId,
-    Timestamp,
-};
+use windlass_core::{Enqueued, JobState, LaneId, Name, NewTask, OnFailure, Start, State, TaskId, Timestamp};
 
 use crate::{
     connection::tx::{Step, Tx},
@@ -22,21 +19,6 @@ use crate::{
 
 /// Approximate bytes of a task beside its payload.
 pub(crate) const ROW_BYTES: u64 = 100;
-
-/// Checks that need no store; the caller runs them before it queues for the writer.
-pub(crate) fn check(tasks: &[NewTask], rules: &Rules) -> Result<()> {
-    if tasks.len() > rules.batch_max {
-        return Err(Error::invalid(format!(
-            "{} tasks in one batch; batch_max is {}",
-            tasks.len(),
-            rules.batch_max
-        )));
-    }
-    for task in tasks {
-        task.check(rules)?;
-    }
-    Ok(())
-}
 
 /// Adds checked tasks, then gives their gates a turn.
 pub(crate) fn enqueue(tx: &mut Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Enqueued>> {

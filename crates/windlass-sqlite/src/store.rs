@@ -18,6 +18,7 @@ use windlass_core::{
     store::{
         Changed, Detail, Filter, Finding, LaneRecord, Page, Redrive, Retention, Safe, StoreInfo, Summaries,
     },
+    task::batch,
     usage::{ReadyLines, Usage},
     worker::Registration,
 };
@@ -293,7 +294,7 @@ impl Store for SqliteStore {
     }
 
     async fn enqueue(&self, tasks: Vec<NewTask>) -> Result<Vec<Enqueued>> {
-        enqueue::check(&tasks, self.rules())?;
+        batch::check(&tasks, self.rules())?;
         if tasks.is_empty() {
             return Ok(Vec::new());
         }
@@ -314,7 +315,7 @@ impl Store for SqliteStore {
     }
 
     async fn enqueue_for(&self, task: NewTask, demand: &Demand) -> Result<(Enqueued, Option<Claimed>, Safe)> {
-        enqueue::check(std::slice::from_ref(&task), self.rules())?;
+        batch::check(std::slice::from_ref(&task), self.rules())?;
         let (demand, is_plain) = (demand.clone(), task.is_plain() && !self.shared.options.durable_claims);
         // Answers to other callers may depend on a key or a gate, so those must be durable at once.
         let sync = if is_plain { Sync::Relaxed } else { Sync::Durable };

@@ -1,5 +1,6 @@
 //! Claim, and how it is undone: unclaim and reconcile.
 
+mod line;
 mod suspect;
 
 use std::cmp::Reverse;
@@ -11,12 +12,17 @@ use windlass_core::{
     source::{Reconciled, Rest},
 };
 
-use super::{Model, Now};
+use super::{Model, Now, Task};
 use crate::fault::Fault;
 
 impl Model {
     /// Takes ready tasks for each demand in turn, or refuses them all.
     pub fn claim(&mut self, now: Now, demands: &[Demand]) -> Result<ClaimAnswer> {
+        self.claim_like(now, demands, &[])
+    }
+
+    /// The same. Where the rules leave the order open, it takes the tasks that a store took, in their order.
+    pub fn claim_like(&mut self, now: Now, demands: &[Demand], taken: &[TaskId]) -> Result<ClaimAnswer> {
         for demand in demands {
             self.check_claimant(now, demand)?;
         }
@@ -25,7 +31,7 @@ impl Model {
         let mut tasks = Vec::new();
         let mut rests = Vec::new();
         for demand in demands {
-            let chosen = self.choose(now, demand);
+            let chosen = self.choose(now, demand, taken);
             let met = chosen.len() >= demand.n as usize;
             for id in chosen {
                 tasks.extend(self.take(now, demand, id));
@@ -69,7 +75,7 @@ impl Model {
 
     /// The tasks of a demand, in order: suspects of the next group, so that they are cleared or found soon;
     /// then by priority and place. A suspect on its last chance needs an empty worker.
-    fn choose(&self, now: Now, demand: &Demand) -> Vec<TaskId> {
+    fn choose(&self, now: Now, demand: &Demand, taken: &[TaskId]) -> Vec<TaskId> {
         if self.suspects_turn(demand.worker, now) == Turn::Isolated {
             return Vec::new();
         }
@@ -86,11 +92,21 @@ impl Model {
             })
             .collect();
         line.sort_unstable();
+        let line: Vec<TaskId> = line.into_iter().map(|(.., id)| id).collect();
+        let line = line::like(&line, taken, |id| self.stand(id));
         let mut n = demand.n as usize + usize::from(self.has(Fault::ClaimTakesTooMany));
-        if line.first().is_some_and(|(.., id)| self.is_last_chance(*id)) && !self.has(Fault::GroupsTogether) {
+        if line.first().is_some_and(|id| self.is_last_chance(*id)) && !self.has(Fault::GroupsTogether) {
             n = n.min(1);
         }
-        line.into_iter().take(n).map(|(.., id)| id).collect()
+        line.into_iter().take(n).collect()
+    }
+
+    /// What decides which tasks of the ready line a task may change places with.
+    fn stand(&self, id: TaskId) -> Option<line::Stand<'_>> {
+        let Task { record, release, .. } = self.tasks.get(&id)?;
+        let job = record.job.as_ref()?;
+        let (release, priority) = (*release, record.priority);
+        Some(line::Stand { release, priority, is_suspect: self.is_suspect(id), job })
     }
 
     fn has_ready(&self, demand: &Demand) -> bool {

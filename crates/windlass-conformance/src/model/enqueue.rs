@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use windlass_core::{
     Claimed, Demand, Enqueued, Error, JobState, Name, NewTask, Payload, Result, Start, State, TaskId,
-    TaskRecord, crash::Group, store::only,
+    TaskRecord, crash::Group, store::only, task::batch,
 };
 
 use super::{KeyRow, Model, Now, Task};
@@ -21,13 +21,6 @@ enum Decision {
 impl Model {
     /// Adds tasks, all or none: makes every decision before it writes anything.
     pub fn enqueue(&mut self, now: Now, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
-        if tasks.len() > self.rules.batch_max {
-            return Err(Error::invalid(format!(
-                "a batch of {} tasks is over batch_max ({})",
-                tasks.len(),
-                self.rules.batch_max
-            )));
-        }
         let decisions = match self.decide_all(now, tasks) {
             Ok(decisions) => decisions,
             Err(error) => {
@@ -97,9 +90,7 @@ impl Model {
     }
 
     fn decide_all(&self, now: Now, tasks: &[NewTask]) -> Result<Vec<Decision>> {
-        for task in tasks {
-            task.check(&self.rules)?;
-        }
+        batch::check(tasks, &self.rules)?;
         self.check_lanes(tasks)?;
         let mut earlier: BTreeMap<(&Name, &str), usize> = BTreeMap::new();
         let mut decisions = Vec::with_capacity(tasks.len());
@@ -118,18 +109,7 @@ impl Model {
                     self.check_key(task, &row.kind, &row.payload, row.task)?;
                     Decision::Existing(row.task)
                 }
-                (None, Some(first)) => {
-                    if let Some(other) = tasks.get(first) {
-                        self.check_key(task, &other.kind, &other.payload, TaskId::from_raw(0)).map_err(
-                            |_| {
-                                Error::invalid(
-                                    "a key stands twice in one batch, with different kinds or payloads",
-                                )
-                            },
-                        )?;
-                    }
-                    Decision::SameAs(first)
-                }
+                (None, Some(first)) => Decision::SameAs(first),
                 (None, None) => {
                     earlier.insert((&task.queue, key.text.as_str()), index);
                     Decision::Add
@@ -210,6 +190,7 @@ impl Model {
             retry: new.retry,
             trace: new.trace,
             ready_seq: self.last_ready_seq,
+            release: self.last_release,
             claim_no: 0,
             step: 0,
             on_failure: new.on_failure,

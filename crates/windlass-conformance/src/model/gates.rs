@@ -35,6 +35,7 @@ impl Model {
     /// Gives turns until none is left. A job that cancels a step touches a workflow, which touches other
     /// jobs. This ends, because each round ends a task or lets one pass.
     pub(super) fn give_turns(&mut self, now: Now) {
+        self.last_release += 1;
         loop {
             let workflows = std::mem::take(&mut self.touched.workflows);
             for workflow in &workflows {

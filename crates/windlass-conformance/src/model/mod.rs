@@ -44,6 +44,7 @@ pub struct Model {
     fault: Option<Fault>,
     last_id: TaskId,
     last_ready_seq: u64,
+    last_release: u64,
     last_step: u64,
     epoch: Epoch,
     last_group: i64,
@@ -71,6 +72,8 @@ struct Task {
     retry: Option<RetryPolicy>,
     trace: Option<TraceContext>,
     ready_seq: u64,
+    /// Which release made it ready: all turns that follow one call are one release.
+    release: u64,
     claim_no: u64,
     /// Its position in its workflow.
     step: u64,
@@ -119,6 +122,7 @@ impl Model {
             fault: None,
             last_id: TaskId::from_raw(0),
             last_ready_seq: 0,
+            last_release: 0,
             last_step: 0,
             epoch: Epoch::default(),
             last_group: 0,
@@ -211,7 +215,7 @@ impl Model {
         task.record.state = to;
         if to == State::Ready {
             self.last_ready_seq += 1;
-            task.ready_seq = self.last_ready_seq;
+            (task.ready_seq, task.release) = (self.last_ready_seq, self.last_release);
         }
         if to != State::Scheduled {
             task.record.due_at = None;

@@ -95,13 +95,13 @@ impl Call {
         }
     }
 
-    /// Makes the call on the model.
-    pub fn on_model(self, model: &mut Model, now: Now) -> Answer {
+    /// Makes the call on the model. A claim takes what the store took, where the rules leave the order open.
+    pub fn on_model(self, model: &mut Model, now: Now, taken: &[TaskId]) -> Answer {
         match self {
             Self::Nothing => Answer::Nothing,
             Self::Register(worker) => Answer::Registered(model.register(now, worker, None)),
             Self::Enqueue(tasks) => answer(model.enqueue(now, &tasks), Answer::Enqueued),
-            Self::Claim(demands) => answer(model.claim(now, &demands), Answer::Claimed),
+            Self::Claim(demands) => answer(model.claim_like(now, &demands, taken), Answer::Claimed),
             Self::Settle(batch) => answer(model.settle(now, &batch), Answer::Settled),
             Self::Unclaim(worker, claim_no) => answer(model.unclaim(now, worker, claim_no), Answer::Count),
             Self::Reconcile(worker, up_to, in_flight) => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use proptest::{prelude::*, strategy::BoxedStrategy};
 use proptest_state_machine::ReferenceStateMachine;
-use windlass_core::{JobRecord, JobState, Name, Rules, State, TaskRecord, store::Filter};
+use windlass_core::{JobRecord, JobState, Name, Rules, State, TaskId, TaskRecord, store::Filter};
 
 use super::{
     book::Book,
@@ -97,6 +97,19 @@ impl Reference {
         Snapshot::of_model(&self.model, self.now, &self.book, exact)
     }
 
+    /// Makes a step after a store has made it. `taken` are the tasks that the store's claim took.
+    pub fn follow(mut self, op: &Op, taken: &[TaskId]) -> Self {
+        if let Op::Advance { seconds } = op {
+            let by = Duration::from_secs(*seconds);
+            self.now = Now { wall: self.now.wall.after(by), monotonic: self.now.monotonic + by };
+        }
+        let call = self.book.call(op, self.now.wall);
+        self.answer = call.on_model(&mut self.model, self.now, taken);
+        let lanes = self.model.lanes(&ops::kinds(), &[]);
+        self.book.learn(op, &self.answer, lanes);
+        self
+    }
+
     /// Workers that were neither swept nor retired.
     pub fn registered(&self) -> Vec<usize> {
         let known = |worker: &usize| {
@@ -183,15 +196,7 @@ impl ReferenceStateMachine for Reference {
         }
     }
 
-    fn apply(mut state: Self, op: &Op) -> Self {
-        if let Op::Advance { seconds } = op {
-            let by = Duration::from_secs(*seconds);
-            state.now = Now { wall: state.now.wall.after(by), monotonic: state.now.monotonic + by };
-        }
-        let call = state.book.call(op, state.now.wall);
-        state.answer = call.on_model(&mut state.model, state.now);
-        let lanes = state.model.lanes(&ops::kinds(), &[]);
-        state.book.learn(op, &state.answer, lanes);
-        state
+    fn apply(state: Self, op: &Op) -> Self {
+        state.follow(op, &[])
     }
 }

@@ -13,7 +13,7 @@ use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, 
 
 use crate::{
     connection::error::text_of,
-    enqueue::{check, delay_ms, due_ms, ms_up, narrow},
+    enqueue::{delay_ms, due_ms, ms_up, narrow},
     sql::{self, Schema},
 };
 
@@ -45,7 +45,7 @@ pub async fn enqueue_within<W: Within + ?Sized>(
     rules: &Rules,
     task: &NewTask,
 ) -> Result<Enqueued> {
-    check(std::slice::from_ref(task), rules)?;
+    task.check(rules)?;
     within.call(&Call::new(schema, rules, task)).await
 }
 

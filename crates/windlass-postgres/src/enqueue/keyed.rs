@@ -3,9 +3,9 @@
 //! Keys are taken in one statement and read in the next. The second transaction to take a key waits until the
 //! first one commits, and only a later statement sees what the first one wrote.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use windlass_core::{Enqueued, Error, Name, NewTask, Result, TaskId};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, TaskId, task::batch};
 
 use crate::{
     connection::{error::Failure, pool::Session, repeat::repeat},
@@ -118,6 +118,8 @@ enum Role {
 struct Plan<'a> {
     roles: Vec<Role>,
     first: Vec<(usize, &'a str, &'a str)>,
+    /// The first task of each key that some task of the batch does not want to share with another payload.
+    strict: HashSet<usize>,
 }
 
 /// The task that has a key.
@@ -127,9 +129,13 @@ struct Holder {
 }
 
 impl<'a> Plan<'a> {
+    /// Callers whose tasks are written together may use one key for different tasks. Then the plan is
+    /// refused, and each caller's tasks are written alone.
     fn of(tasks: &'a [NewTask]) -> Result<Self> {
+        batch::check_keys(tasks)?;
         let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
-        let mut plan = Self { roles: Vec::with_capacity(tasks.len()), first: Vec::new() };
+        let mut plan =
+            Self { roles: Vec::with_capacity(tasks.len()), first: Vec::new(), strict: HashSet::new() };
         for (place, task) in tasks.iter().enumerate() {
             let Some(key) = &task.key else {
                 plan.roles.push(Role::Plain);
@@ -138,18 +144,15 @@ impl<'a> Plan<'a> {
             let name = (task.queue.as_str(), key.text.as_str());
             let Some(earlier) = seen.get(&name).copied() else {
                 seen.insert(name, place);
+                if !key.ignore_conflict {
+                    plan.strict.insert(place);
+                }
                 plan.roles.push(Role::First);
                 plan.first.push((place, name.0, name.1));
                 continue;
             };
-            let is_same = tasks
-                .get(earlier)
-                .is_some_and(|first| first.kind == task.kind && first.payload == task.payload);
-            if !is_same && !key.ignore_conflict {
-                return Err(Error::invalid(format!(
-                    "idempotency key {:?} is used twice in one batch with different kinds or payloads",
-                    key.text
-                )));
+            if !key.ignore_conflict {
+                plan.strict.insert(earlier);
             }
             plan.roles.push(Role::SameAs(earlier));
         }
@@ -187,14 +190,13 @@ impl<'a> Plan<'a> {
                 session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
             for row in &known {
                 let Some(place) = by_name.get(&(row.get(0), row.get(1))) else { continue };
-                let Some(key) = tasks.get(*place).and_then(|task| task.key.as_ref()) else { continue };
                 let (task, is_same): (i64, bool) = (row.get(2), row.get(3));
                 if holders.contains_key(place) {
                     continue;
                 }
-                if !is_same && !key.ignore_conflict {
-                    let existing = TaskId::from_raw(task);
-                    return Err(Error::KeyConflict { key: key.text.clone(), existing }.into());
+                if !is_same && self.strict.contains(place) {
+                    let (key, existing) = (row.get(1), TaskId::from_raw(task));
+                    return Err(Error::KeyConflict { key, existing }.into());
                 }
                 holders.insert(*place, Holder { task, is_ours: false });
             }

@@ -1,7 +1,7 @@
 //! Recurring tasks: a tick is fired once, by the first worker that sees it (SCHEDULE).
 
 use windlass_core::{
-    Enqueued, Error, Fire, Name, Result, ScheduleRow, TaskId, Timestamp, schedule::DueSchedules,
+    Enqueued, Error, Fire, Name, Result, ScheduleRow, TaskId, Timestamp, schedule::DueSchedules, task::batch,
 };
 
 use crate::{
@@ -67,7 +67,7 @@ fn record(row: &tokio_postgres::Row, from: usize) -> Option<ScheduleRow> {
 /// Enqueues the task of a tick and advances the schedule, in one commit.
 pub(crate) async fn fire(shared: &Shared, fire: &Fire) -> Result<Option<Enqueued>> {
     let tasks: Vec<_> = fire.task.iter().cloned().collect();
-    enqueue::check(&tasks, &shared.rules)?;
+    batch::check(&tasks, &shared.rules)?;
     let lanes = enqueue::lanes_of(shared, &tasks).await?;
     let fired = repeat(|| async {
         let mut session = shared.pool.session().await?;

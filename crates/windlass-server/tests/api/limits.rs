@@ -129,6 +129,20 @@ async fn bodies_share_a_budget_of_memory() {
     assert_eq!(api.post("/v1/tasks", r#"{"kind":"a"}"#).await.status, 201);
 }
 
+/// Allows this process so many open files. The usual limit of 1024 may be raised up to the hard limit.
+fn allow_files(n: u64) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    if limit.current.is_some_and(|current| current < n) {
+        let raised = setrlimit(Resource::Nofile, Rlimit { current: Some(n), ..limit });
+        assert!(
+            raised.is_ok(),
+            "needs {n} open files, and the hard limit is {:?} (`ulimit -Hn`)",
+            limit.maximum
+        );
+    }
+}
+
 /// The status of the answer to a request on a connection; `None` if the server closed it without an answer.
 async fn status(connection: &mut Connection) -> Option<u16> {
     connection.send(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
@@ -143,6 +157,8 @@ async fn status(connection: &mut Connection) -> Option<u16> {
 async fn no_more_connections_are_served_than_the_limit() {
     let connections = if std::env::var_os("WINDLASS_LONG").is_some() { 10_000 } else { 500 };
     let places = connections / 10;
+    // Both ends of each connection are in this process; a refused one has only the end of the client.
+    allow_files((connections + places) as u64 + 200);
     let api = with(Options { connections_max: places, ..Options::default() }).await;
     let (mut served, mut refused) = (Vec::new(), Vec::new());
     for _ in 0..connections {

@@ -33,29 +33,25 @@ pub(crate) enum Admitted {
     SameAs(usize),
 }
 
-/// Looks up the keys of a whole batch before the first write, so that a conflict refuses the whole batch.
+/// Looks up the keys of a whole batch before the first write, so that a conflict refuses the whole batch. The
+/// batch itself has been checked.
 pub(crate) fn admit(tx: &Tx<'_>, tasks: &[NewTask]) -> Step<Vec<Admitted>> {
-    let mut seen: HashMap<(&Name, &str), (usize, Digest)> = HashMap::new();
+    let mut seen: HashMap<(&Name, &str), usize> = HashMap::new();
     let mut admitted = Vec::with_capacity(tasks.len());
     for (place, task) in tasks.iter().enumerate() {
         let Some(key) = &task.key else {
             admitted.push(Admitted::New(None));
             continue;
         };
-        let digest = digest(task);
-        if let Some((first, known)) = seen.get(&(&task.queue, key.text.as_str())) {
-            if *known != digest && !key.ignore_conflict {
-                return Err(Error::invalid(format!(
-                    "idempotency key {:?} is used twice in one batch with different kinds or payloads",
-                    key.text
-                ))
-                .into());
-            }
+        if let Some(first) = seen.get(&(&task.queue, key.text.as_str())) {
             admitted.push(Admitted::SameAs(*first));
-        } else if let Some(id) = existing(tx, task, key, &digest)? {
+            continue;
+        }
+        let digest = digest(task);
+        if let Some(id) = existing(tx, task, key, &digest)? {
             admitted.push(Admitted::Existing(id));
         } else {
-            seen.insert((&task.queue, &key.text), (place, digest));
+            seen.insert((&task.queue, &key.text), place);
             admitted.push(Admitted::New(Some(digest)));
         }
     }

@@ -16,6 +16,11 @@ fn other_payload(key: &str) -> NewTask {
     NewTask { payload: Payload::json(&2).unwrap(), ..keyed(key) }
 }
 
+fn ignoring_conflicts(task: NewTask) -> NewTask {
+    let key = task.key.map(|key| Key { ignore_conflict: true, ..key });
+    NewTask { key, ..task }
+}
+
 pub async fn the_same_key_gives_the_same_task(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let first = rig.store.enqueue(vec![keyed("k")]).await.unwrap()[0];
@@ -49,15 +54,54 @@ pub async fn another_payload_under_the_same_key_is_a_conflict(harness: &dyn Harn
     assert_eq!(rig.store.enqueue(vec![other_payload("k")]).await, conflict);
     let other_kind = NewTask { kind: name("b"), ..keyed("k") };
     assert_eq!(rig.store.enqueue(vec![other_kind]).await, conflict);
-    let batch = rig.store.enqueue(vec![keyed("n"), other_payload("n")]).await;
-    assert!(matches!(batch, Err(Error::KeyConflict { .. } | Error::Invalid(_))), "{batch:?}");
+}
+
+pub async fn a_batch_that_contradicts_itself_is_invalid(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add(keyed("known")).await;
+    let (ignoring, others) = (ignoring_conflicts(keyed("known")), other_payload("known"));
+    for batch in [
+        vec![keyed("new"), other_payload("new")],
+        vec![keyed("known"), others.clone()],
+        vec![others.clone(), keyed("known")],
+        vec![ignoring, others],
+    ] {
+        let answer = rig.store.enqueue(batch).await;
+        assert!(matches!(answer, Err(Error::Invalid(_))), "{answer:?}");
+    }
+    assert_eq!(rig.all().await.len(), 1, "whatever the store knows, nothing is added");
+}
+
+pub async fn each_task_of_a_batch_is_compared_with_the_holder(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let id = rig.add(keyed("k")).await;
+    let (ignoring, others) = (ignoring_conflicts(other_payload("k")), other_payload("k"));
+    let conflict = Err(Error::KeyConflict { key: "k".to_owned(), existing: id });
+    assert_eq!(rig.store.enqueue(vec![ignoring.clone(), others.clone()]).await, conflict);
+    assert_eq!(rig.store.enqueue(vec![others, ignoring.clone()]).await, conflict);
+    let answers = rig.store.enqueue(vec![ignoring.clone(), ignoring]).await.unwrap();
+    assert!(answers.iter().all(|answer| answer.existing && answer.id == id), "{answers:?}");
+}
+
+pub async fn a_caller_that_ignores_conflicts_hides_none(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    rig.add(keyed("k")).await;
+    let mut callers = Vec::new();
+    for n in 0..CALLERS {
+        let (store, ignores) = (Arc::clone(&rig.store), n % 2 == 0);
+        let task = other_payload("k");
+        let task = if ignores { ignoring_conflicts(task) } else { task };
+        callers.push((ignores, tokio::spawn(async move { store.enqueue(vec![task]).await })));
+    }
+    for (ignores, caller) in callers {
+        assert_eq!(caller.await.unwrap().is_ok(), ignores);
+    }
 }
 
 pub async fn a_conflict_can_be_ignored_by_the_caller(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let id = rig.add(keyed("k")).await;
-    let key = Some(Key { text: "k".to_owned(), ignore_conflict: true });
-    let answer = rig.store.enqueue(vec![NewTask { key, ..other_payload("k") }]).await.unwrap()[0];
+    let answer = rig.store.enqueue(vec![ignoring_conflicts(other_payload("k"))]).await.unwrap()[0];
     assert_eq!((answer.id, answer.existing), (id, true));
     assert_eq!(rig.task(id).await.payload, keyed("k").payload, "the first payload stays");
 }

@@ -51,6 +51,41 @@ pub async fn several_workers_keep_the_limit_together(harness: &dyn Harness) {
     rig.assert_sound().await;
 }
 
+pub async fn jobs_released_together_keep_their_own_order(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let jobs = ["j1", "j2", "j3"];
+    for job in jobs {
+        rig.limit(job, 2).await;
+    }
+    let of = |job: &&str, n: usize| NewTask { kind: name(["a", "b"][n % 2]), ..of_job(job) };
+    let batch = (0..4).flat_map(|n| jobs.iter().rev().map(move |job| of(job, n))).collect();
+    let ids = rig.add_all(batch).await;
+    let of_place = |place: usize| ids.iter().skip(place).step_by(3).copied().collect::<Vec<_>>();
+    // The worker that registers releases two tasks of each job.
+    let mut worker = rig.worker().await;
+    let last = rig.add(task("a")).await;
+    let first = worker.claim(4).await;
+    let rest = worker.claim(MANY).await;
+    let taken: Vec<_> = first.iter().chain(&rest).map(|task| task.id).collect();
+    assert_eq!((taken.len(), taken.last()), (7, Some(&last)), "what came later stands behind");
+    for place in 0..3 {
+        let mine: Vec<_> = taken.iter().filter(|id| of_place(place).contains(id)).copied().collect();
+        assert_eq!(mine, of_place(place)[..2], "each job's oldest tasks, in their order");
+    }
+    // Each end is a release of its own.
+    let by_end: Vec<_> = first.iter().map(|task| ids.iter().position(|id| *id == task.id).unwrap()).collect();
+    let mut next = [2, 2, 2];
+    let mut expected = Vec::new();
+    for (task, place) in first.iter().zip(by_end) {
+        worker.finish(task).await;
+        rig.harness.settle_down(&*rig.store).await;
+        expected.push(of_place(place % 3)[next[place % 3]]);
+        next[place % 3] += 1;
+    }
+    assert_eq!(worker.claim_ids(MANY).await, expected);
+    rig.assert_sound().await;
+}
+
 pub async fn every_end_of_an_attempt_gives_its_room_back_once(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     let mut worker = rig.worker().await;

@@ -1,6 +1,6 @@
 //! S2, S7: random messages for every method and the stream, from bearers of every scope. The server must
 //! answer each with a status, must not stop, and must leave a store that its audit finds sound. Seeds are
-//! fixed; `WINDLASS_LONG=1` sends fifty times as many messages.
+//! fixed unless `WINDLASS_FUZZ_SEED` sets another one; `WINDLASS_LONG=1` sends fifty times as many messages.
 
 mod dice;
 mod shapes;
@@ -186,6 +186,8 @@ fn odd_texts() -> Vec<String> {
 
 /// Sends random messages to a server on a store of a harness.
 async fn fuzz(harness: &dyn Harness, seed: u64) {
+    let set = std::env::var("WINDLASS_FUZZ_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed = set.unwrap_or(seed);
     let shown = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         PANICS.lock().unwrap().push(panic.to_string());
