@@ -238,10 +238,14 @@ statements! {
 
 /// Rules that several statements share.
 const SHARED: &[(&str, &str)] = &[
+    ("blocks_nothing", include_str!("../sql/parts/blocks_nothing.sql")),
     ("claimed_task", include_str!("../sql/parts/claimed_task.sql")),
+    ("keep_history", include_str!("../sql/parts/keep_history.sql")),
     ("live_worker", include_str!("../sql/parts/live_worker.sql")),
     ("may_claim", include_str!("../sql/parts/may_claim.sql")),
     ("new_lease", include_str!("../sql/parts/new_lease.sql")),
+    ("remember_keys", include_str!("../sql/parts/remember_keys.sql")),
+    ("ring", include_str!("../sql/parts/ring.sql")),
     ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
     ("wake_lanes", include_str!("../sql/parts/wake_lanes.sql")),
