@@ -6,7 +6,7 @@ use std::{
 };
 
 use tokio::sync::watch;
-use windlass_core::{LaneId, Rules, usage::EnqueueMeter};
+use windlass_core::{LaneId, Rules, source::hints::Subscribers, usage::EnqueueMeter};
 
 use crate::{
     claim::{
@@ -23,7 +23,7 @@ use crate::{
     leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
     operate::awaited::Awaited,
     upkeep::{lanes::Lanes, leader::Leadership, vacuum::Vacuum},
-    wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
+    wakeup::{doorbell::Doorbell, offer::Offers},
 };
 
 /// An open store, as its parts use it. Each purpose has connections of its own.

@@ -113,7 +113,7 @@ fn received(shared: &Shared, text: &str) {
         let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);
         let lease = parts.next().and_then(|lease| lease.parse().ok());
         if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
-            shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
+            shared.subscribers.tell(|unread| unread.cancel(LeaseRef { id, lease }, reason));
         }
     } else if text.parse() == Ok(shared.doorbell.listener) {
         shared.doorbell.notified();
