@@ -11,4 +11,5 @@ pub(crate) mod patience;
 pub(crate) mod pool;
 pub(crate) mod reach;
 pub(crate) mod repeat;
+pub(crate) mod sync;
 pub(crate) mod tls;

@@ -1,7 +1,7 @@
 //! The state that all parts of an open store share.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, MutexGuard, Weak},
     time::{Duration, Instant},
 };
 
@@ -18,6 +18,7 @@ use crate::{
         driver::Driver,
         options::{History, Options},
         pool::Pool,
+        sync::Lock,
     },
     gates::admit::Admission,
     leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
@@ -59,7 +60,7 @@ pub(crate) struct Shared {
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
     pub epoch: LastEpoch,
-    read_positions: Mutex<ReadPositions>,
+    read_positions: Lock<ReadPositions>,
     opened_at: Instant,
 }
 
@@ -85,17 +86,17 @@ impl Shared {
             subscribers: Subscribers::default(),
             doorbell: Doorbell::new(listener, options.schema.channel()),
             offers,
-            sweeps: Sweeps::new(Arc::clone(&options.clock)),
+            sweeps: Sweeps::new(&options.clock),
             comparisons: Comparisons::default(),
             awaited: Awaited::default(),
-            leadership: Leadership::new(Arc::clone(&options.clock)),
+            leadership: Leadership::new(&options.clock),
             admission: Arc::default(),
             vacuum: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(Arc::clone(&options.clock)),
             epoch: LastEpoch::default(),
-            read_positions: Mutex::default(),
+            read_positions: Lock::default(),
             opened_at: (options.clock)(),
             rules: options.rules.clone(),
             server: Arc::clone(server),
@@ -120,7 +121,7 @@ impl Shared {
 
     /// Where claims read each ready line.
     pub(crate) fn read_positions(&self) -> MutexGuard<'_, ReadPositions> {
-        self.read_positions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.read_positions.lock()
     }
 
     /// The time since the store was opened.

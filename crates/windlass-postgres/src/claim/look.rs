@@ -10,16 +10,13 @@
 //! ```
 //! Only speed depends on what is noted here: take.sql checks everything that a claim must not break.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use windlass_core::{Demand, Result, Timestamp, crash::QUIET_PER_CRASH};
 
 use crate::{
     claim::{read_position::Start, row::unreadable, suspect::last_chance},
-    connection::{options::Clock, pool::Session},
+    connection::{options::Clock, pool::Session, sync::Lock},
     shared::Shared,
     sql,
     upkeep::lanes::LanesInUse,
@@ -91,7 +88,7 @@ pub(crate) async fn look(
 /// What this process remembers between two claims.
 pub(crate) struct Looks {
     clock: Clock,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -120,33 +117,33 @@ impl State {
 
 impl Looks {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self { clock, state: Lock::default() }
     }
 
     /// Something may be ready.
     pub(crate) fn hint(&self) {
-        self.lock().is_hinted = true;
+        self.state.lock().is_hinted = true;
     }
 
     /// Whether a hint came since the last claim that went to the server.
     pub(crate) fn is_hinted(&self) -> bool {
-        self.lock().is_hinted
+        self.state.lock().is_hinted
     }
 
     /// A claim begins: whether it takes before it looks.
     pub(crate) fn begin(&self) -> bool {
-        self.lock().begin()
+        self.state.lock().begin()
     }
 
     /// Whether the last look is fresh.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.lock().is_fresh((self.clock)())
+        self.state.lock().is_fresh((self.clock)())
     }
 
     /// A claim ended with tasks and without a look. Answers whether the next one looks first.
     pub(crate) fn took(&self, is_full: bool) -> bool {
         let now = (self.clock)();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.was_full = is_full;
         state.owes_look = !state.is_fresh(now);
         state.owes_look
@@ -154,28 +151,24 @@ impl Looks {
 
     /// A claim ended that had looked.
     pub(crate) fn ended(&self, is_full: bool) {
-        self.lock().was_full = is_full;
+        self.state.lock().was_full = is_full;
     }
 
     fn looked(&self, next_due: Option<Timestamp>) {
         let now = (self.clock)();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.looked_at, state.owes_look, state.next_due) = (Some(now), false, next_due);
     }
 
     /// The next due time as the last look found it, if it has not passed.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        self.lock().next_due.filter(|due| *due > now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().next_due.filter(|due| *due > now)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 

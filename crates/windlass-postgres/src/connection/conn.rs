@@ -1,12 +1,6 @@
 //! One connection, with the statements that are prepared on it.
 
-use std::{
-    collections::HashMap,
-    pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
-    task::Poll,
-    time::Duration,
-};
+use std::{collections::HashMap, pin::Pin, sync::Arc, task::Poll, time::Duration};
 
 use tokio::task::AbortHandle;
 use tokio_postgres::{
@@ -22,6 +16,7 @@ use crate::{
         options::{Location, Options},
         patience::Patience,
         reach::{Reach, Refusal},
+        sync::Lock,
         tls,
     },
     sql::{self, Rendered, Sql},
@@ -138,7 +133,7 @@ impl Server {
             server: Arc::clone(self),
             patience: Arc::clone(patience),
             commits,
-            prepared: Mutex::default(),
+            prepared: Lock::default(),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
@@ -181,7 +176,7 @@ pub(crate) struct Conn {
     server: Arc<Server>,
     patience: Arc<Patience>,
     commits: Commits,
-    prepared: Mutex<HashMap<&'static str, Statement>>,
+    prepared: Lock<HashMap<&'static str, Statement>>,
     drive: AbortHandle,
 }
 
@@ -336,13 +331,13 @@ impl Conn {
     }
 
     async fn statement(&self, sql: &'static Sql) -> Result<Statement, Failure> {
-        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(sql.name).cloned();
+        let known = self.prepared.lock().get(sql.name).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
         let text = self.server.statements.text(sql);
         let statement = self.bounded(sql.name, self.client.prepare_typed(&text, sql.types)).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.name, statement.clone());
+        self.prepared.lock().insert(sql.name, statement.clone());
         Ok(statement)
     }
 

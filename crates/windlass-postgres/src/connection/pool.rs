@@ -6,7 +6,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -30,6 +30,7 @@ use crate::{
         error::Failure,
         patience::Patience,
         reach::Refusal,
+        sync::Lock,
     },
     sql::Sql,
 };
@@ -45,8 +46,8 @@ pub(crate) struct Pool {
     commits: Commits,
     patience: Arc<Patience>,
     permits: Semaphore,
-    idle: Mutex<Vec<Conn>>,
-    outage: Mutex<Outage>,
+    idle: Lock<Vec<Conn>>,
+    outage: Lock<Outage>,
     is_closed: AtomicBool,
     meter: PoolMeter,
 }
@@ -73,8 +74,8 @@ impl Pool {
             commits: Commits::Safe,
             patience: server.patience(),
             permits: Semaphore::new(size),
-            idle: Mutex::default(),
-            outage: Mutex::default(),
+            idle: Lock::default(),
+            outage: Lock::default(),
             is_closed: AtomicBool::new(false),
             meter: PoolMeter::new(purpose, size as u32),
         }
@@ -104,7 +105,7 @@ impl Pool {
         };
         let in_use = self.meter.enter();
         let idle = loop {
-            match self.lock_idle().pop() {
+            match self.idle.lock().pop() {
                 Some(conn) if conn.is_closed() => {}
                 found => break found,
             }
@@ -128,14 +129,14 @@ impl Pool {
     /// wait for other callers, and an error is left to the first caller.
     pub(crate) async fn warm(&self) {
         let Ok(_permit) = self.permits.try_acquire() else { return };
-        let is_connected = !self.lock_idle().is_empty();
+        let is_connected = !self.idle.lock().is_empty();
         if is_connected {
             return;
         }
         if let Ok(conn) = self.connect().await
             && !self.is_closed.load(Ordering::Acquire)
         {
-            self.lock_idle().push(conn);
+            self.idle.lock().push(conn);
         }
     }
 
@@ -163,12 +164,12 @@ impl Pool {
 
     /// How long ago the server was reached again after an outage; `None` if there was none.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
-        self.lock_outage().over_at.map(|at| at.elapsed())
+        self.outage.lock().over_at.map(|at| at.elapsed())
     }
 
     /// Closes idle connections; the next call connects again.
     pub(crate) fn let_go(&self) {
-        self.lock_idle().clear();
+        self.idle.lock().clear();
     }
 
     /// Refuses every later call and closes idle connections.
@@ -180,7 +181,7 @@ impl Pool {
 
     async fn connect(&self) -> Result<Conn> {
         let connected = self.dial().await;
-        let mut outage = self.lock_outage();
+        let mut outage = self.outage.lock();
         match connected {
             Ok(conn) => {
                 if std::mem::take(&mut outage.is_on) {
@@ -212,14 +213,6 @@ impl Pool {
 
     fn refuse_if_closed(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
-    }
-
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Conn>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_outage(&self) -> MutexGuard<'_, Outage> {
-        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -378,7 +371,7 @@ impl Drop for Session<'_> {
             && !conn.is_closed()
             && !self.pool.is_closed.load(Ordering::Acquire)
         {
-            self.pool.lock_idle().push(conn);
+            self.pool.idle.lock().push(conn);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! transaction that takes leases away. So such a transaction first locks that row against claims, and reads
 //! the worker's tasks in the next statement.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_core::{
     Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
@@ -19,6 +19,7 @@ use crate::{
         options::Clock,
         pool::{Pool, Session},
         repeat::repeat,
+        sync::Pause,
     },
     gates::{admit, job, workflow},
     settle::{self, Ended, HeldLease, next_due},
@@ -31,7 +32,7 @@ pub(crate) const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
 /// How long a sweep relies on a renewal that found no expired worker.
-const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+pub(crate) const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
 /// Sets how many slots a live worker has. Its next renewal tells the worker.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
@@ -181,56 +182,27 @@ pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef,
     row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
 }
 
-/// When sweeps last read, and until when they need not.
+/// Until when sweeps need not read.
 pub(crate) struct Sweeps {
-    clock: Clock,
-    clean: std::sync::Mutex<Option<Instant>>,
-    tombstones: std::sync::Mutex<Option<Instant>>,
+    /// A renewal found no expired worker. It looks as far ahead as sweeps rely on it.
+    pub clean: Pause,
+    tombstones: Pause,
 }
 
 impl Sweeps {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, clean: std::sync::Mutex::default(), tombstones: std::sync::Mutex::default() }
-    }
-
-    /// A renewal read the workers: no lease has run out.
-    pub(crate) fn none_expired(&self) {
-        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((self.clock)());
-    }
-
-    /// A renewal read the workers: a lease has run out or will soon.
-    pub(crate) fn one_expires(&self) {
-        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-    }
-
-    /// Whether a sweep must read. A renewal looks as far ahead as sweeps rely on it.
-    fn must_look(&self) -> bool {
-        let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        clean.is_none_or(|at| self.is_over(at, NONE_EXPIRED_FOR))
-    }
-
-    fn must_look_at_tombstones(&self) -> bool {
-        let mut last = self.tombstones.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_due = last.is_none_or(|at| self.is_over(at, TOMBSTONES_EVERY));
-        if is_due {
-            *last = Some((self.clock)());
-        }
-        is_due
-    }
-
-    fn is_over(&self, since: Instant, limit: Duration) -> bool {
-        (self.clock)().saturating_duration_since(since) > limit
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self { clean: Pause::new(clock), tombstones: Pause::new(clock) }
     }
 }
 
 /// Takes the tasks of workers whose leases ran out, at most `limit`; each worker in a transaction of its own.
 pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let mut report = DutyReport::default();
-    if !shared.sweeps.must_look() {
+    if !shared.sweeps.clean.is_over() {
         return Ok(report);
     }
     let mut session = shared.duties.session().await?;
-    let tombstones = shared.sweeps.must_look_at_tombstones();
+    let tombstones = shared.sweeps.tombstones.turn(TOMBSTONES_EVERY);
     let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
     let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
     let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();

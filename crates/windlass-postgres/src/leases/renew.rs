@@ -24,7 +24,7 @@ use windlass_core::{Error, LeaseRef, Result, TaskId, WorkerId, WorkerReport, sou
 
 use crate::{
     connection::{calls::Calls, pool::closed},
-    leases::epoch,
+    leases::{epoch, hand_back::NONE_EXPIRED_FOR},
     shared::{Shared, Weakly},
     sql,
     wakeup::doorbell::ARMED_FOR,
@@ -245,9 +245,9 @@ fn note(shared: &Shared, is_armed: bool, one_expires: bool, offer: Option<i64>) 
     shared.doorbell.renewed(is_armed);
     shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
     if one_expires {
-        shared.sweeps.one_expires();
+        shared.sweeps.clean.end();
     } else {
-        shared.sweeps.none_expired();
+        shared.sweeps.clean.begin(NONE_EXPIRED_FOR);
     }
 }
 

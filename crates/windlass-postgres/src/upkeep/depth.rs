@@ -4,7 +4,6 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -15,7 +14,17 @@ use windlass_core::{
     usage::ReadyLines,
 };
 
-use crate::{connection::repeat::repeat, operate, shared::Shared, sql, upkeep::leader::Term};
+use crate::{
+    connection::{
+        options::Clock,
+        repeat::repeat,
+        sync::{Lock, Pause},
+    },
+    operate,
+    shared::Shared,
+    sql,
+    upkeep::leader::Term,
+};
 
 /// The most tasks of a state that are counted for a caller.
 const LOOK_MAX: i64 = 10_000;
@@ -32,46 +41,25 @@ const EVERY: Duration = Duration::from_secs(10);
 const SHARE: u32 = 50;
 
 /// When the leader counts next, what it wrote last, and until when callers do not count.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<Counted>, Mutex<Option<Instant>>);
-
-/// The time of the next count, and the last one with the term that it was written under.
-type Counted = (Option<Instant>, Option<(i64, Figures)>);
+pub(crate) struct Pace {
+    counts: Pause,
+    /// The last count, with the term that it was written under.
+    last: Lock<Option<(i64, Figures)>>,
+    looks: Pause,
+}
 
 impl Pace {
-    fn is_due(&self) -> bool {
-        self.lock().0.is_none_or(|next| Instant::now() >= next)
+    pub(super) fn new(clock: &Clock) -> Self {
+        Self { counts: Pause::new(clock), last: Lock::default(), looks: Pause::new(clock) }
     }
 
     /// Notes a count; answers whether readers of the figures have not seen it yet.
-    fn counted(&self, took: Duration, term: i64, counted: &Figures) -> bool {
-        let mut state = self.lock();
-        state.0 = Some(Instant::now() + EVERY.max(took * SHARE));
-        let last = Some((term, counted.clone()));
-        let is_news = state.1 != last;
-        state.1 = last;
+    fn is_news(&self, term: i64, counted: &Figures) -> bool {
+        let counted = Some((term, counted.clone()));
+        let mut last = self.last.lock();
+        let is_news = *last != counted;
+        *last = counted;
         is_news
-    }
-
-    /// Notes a count that took too long: the last figures stay.
-    fn gave_up(&self, took: Duration) {
-        self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
-    }
-
-    /// Whether a caller may count. If callers repeated a count that took too long, they would together take
-    /// all of the server's time, so it is not repeated for a while.
-    fn may_look(&self) -> bool {
-        let until = *self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_none_or(|until| Instant::now() >= until)
-    }
-
-    /// Notes a count for a caller that took too long.
-    fn look_gave_up(&self) {
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + LOOK_TIME_MAX * SHARE);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,18 +71,18 @@ fn figures(rows: &[Row]) -> Figures {
 
 /// The leader's count for all readers, if it is time and there is a large number to count.
 pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
-    if !shared.leadership.depths.is_due() {
+    let pace = &shared.leadership.depths;
+    if !pace.counts.is_over() {
         return Ok(());
     }
     let started = Instant::now();
     let mut session = shared.duties.session().await?;
     let counted = session.query_within(COUNT_TIME_MAX, &sql::DEPTH_NOW, &[&COUNT_MAX]).await?;
     drop(session);
-    let Some(counted) = counted.as_deref().map(figures) else {
-        shared.leadership.depths.gave_up(started.elapsed());
-        return Ok(());
-    };
-    if !shared.leadership.depths.counted(started.elapsed(), term.number, &counted) {
+    pace.counts.begin(EVERY.max(started.elapsed() * SHARE));
+    // After a count that took too long the last figures stay.
+    let Some(counted) = counted.as_deref().map(figures) else { return Ok(()) };
+    if !pace.is_news(term.number, &counted) {
         return Ok(());
     }
     let lanes: Vec<i32> = counted.keys().map(|(lane, _)| *lane).collect();
@@ -116,10 +104,11 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let bound = LOOK_MAX + 1;
     let pace = &shared.leadership.depths;
     let mut seen = None;
-    if pace.may_look() {
+    if pace.looks.is_over() {
         seen = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await?;
         if seen.is_none() {
-            pace.look_gave_up();
+            // Callers that repeated it would together take all of the server's time.
+            pace.looks.begin(LOOK_TIME_MAX * SHARE);
         }
     }
     let Some(seen) = seen else {

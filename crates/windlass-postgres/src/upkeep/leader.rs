@@ -3,7 +3,7 @@
 //! nothing.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -15,6 +15,7 @@ use crate::{
         options::{Clock, History},
         pool::Session,
         repeat::repeat,
+        sync::Pause,
     },
     gates::job,
     shared::Shared,
@@ -39,16 +40,15 @@ const KEY_AGAIN: Duration = Duration::from_hours(1);
 /// With history off, tasks that were awaited or left an output are kept for this long.
 const AWAITED_AGE: Duration = crate::operate::awaited::KEPT_FOR;
 
-/// Which process leads, as far as this process knows.
+/// Which process leads, as far as this process knows, and which of the leader's duties rest.
 pub(crate) struct Leadership {
-    clock: Clock,
-    /// Until then another process leads, and this one does not ask.
-    led_until: Mutex<Option<Instant>>,
-    /// Until then this process leads.
-    leads_until: Mutex<Option<Instant>>,
-    /// When the history was last found to be small enough.
-    measured_at: Mutex<Option<Instant>>,
-    gates_checked_at: Mutex<Option<Instant>>,
+    /// Another process leads, and this one does not ask.
+    is_led: Pause,
+    /// This process leads.
+    leads: Pause,
+    /// The history was found to be small enough.
+    history: Pause,
+    gates: Pause,
     pub lanes_missed: lane_look::Pace,
     pub lanes_used: lane_look::Pace,
     pub depths: depth::Pace,
@@ -142,7 +142,8 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     vacuum::look(shared).await?;
     depth::count(shared, term).await?;
     lane_look::look(shared, term).await?;
-    if shared.leadership.must_check_gates() {
+    // Room that is unused, and lanes that became live or stopped being live during an admission.
+    if shared.leadership.gates.turn(CHECK_GATES_EVERY) {
         job::check_gates(shared).await;
     }
     Ok(report)
@@ -151,8 +152,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
 /// Asks to lead. One statement, which also finds out whether there is work to do.
 async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<Option<(Term, Due)>> {
     let leadership = &shared.leadership;
-    let is_led = leadership.lock().is_some_and(|until| (leadership.clock)() < until);
-    if is_led {
+    if !leadership.is_led.is_over() {
         return Ok(None);
     }
     let ms =
@@ -160,18 +160,18 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
     let mut session = shared.duties.session().await?;
-    let asked_at = (leadership.clock)();
+    let asked_at = leadership.leads.now();
     let row = session
         .row(&sql::LEAD, &[&shared.doorbell.listener, &term_ms, &dead_age, &age, &ahead])
         .await?
         .ok_or_else(|| Error::Unavailable("there is no row of the leader".to_owned()))?;
     let Some(number) = row.get::<_, Option<i64>>(0) else {
         let led_for = Duration::from_millis(row.get::<_, i64>(1) as u64);
-        *leadership.lock() = Some((leadership.clock)() + led_for.min(TERM));
+        leadership.is_led.begin(led_for.min(TERM));
         return Ok(None);
     };
-    *leadership.lock() = None;
-    *leadership.leads_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at + TERM);
+    leadership.is_led.end();
+    leadership.leads.until(asked_at + TERM);
     let due = Due {
         dead: row.get(3),
         keys: row.get(4),
@@ -186,50 +186,32 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
 }
 
 impl Leadership {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let pause = || Pause::new(clock);
         Self {
-            lanes_missed: lane_look::Pace::new(Arc::clone(&clock)),
-            lanes_used: lane_look::Pace::new(Arc::clone(&clock)),
-            clock,
-            led_until: Mutex::default(),
-            leads_until: Mutex::default(),
-            measured_at: Mutex::default(),
-            gates_checked_at: Mutex::default(),
-            depths: depth::Pace::default(),
+            is_led: pause(),
+            leads: pause(),
+            history: pause(),
+            gates: pause(),
+            lanes_missed: lane_look::Pace::new(Arc::clone(clock)),
+            lanes_used: lane_look::Pace::new(Arc::clone(clock)),
+            depths: depth::Pace::new(clock),
         }
     }
 
     /// Whether this process leads, as far as it knows.
     pub(crate) fn leads(&self) -> bool {
-        let until = *self.leads_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| (self.clock)() < until)
+        !self.leads.is_over()
     }
 
     /// Whether the history should be measured.
     pub(crate) fn must_measure(&self) -> bool {
-        let at = *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner);
-        at.is_none_or(|at| (self.clock)().saturating_duration_since(at) >= MEASURE_EVERY)
-    }
-
-    /// Whether to look for unused room, and for lanes that became live or stopped being live during an
-    /// admission.
-    fn must_check_gates(&self) -> bool {
-        let mut at = self.gates_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = (self.clock)();
-        let is_due = at.is_none_or(|at| now.saturating_duration_since(at) >= CHECK_GATES_EVERY);
-        if is_due {
-            *at = Some(now);
-        }
-        is_due
+        self.history.is_over()
     }
 
     /// The history was measured, and is small enough.
     pub(crate) fn measured(&self) {
-        *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.led_until.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.begin(MEASURE_EVERY);
     }
 }
 
