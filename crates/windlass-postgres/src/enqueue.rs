@@ -38,7 +38,7 @@ pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueu
     let lanes = lanes_of(shared, tasks).await?;
     let mut session = shared.pool.session().await?;
     if let ([task], [lane]) = (tasks, &*lanes)
-        && is_plain(task)
+        && task.is_plain()
     {
         return Ok(vec![one::add_one(shared, &mut session, task, *lane, None, |_| {}).await?]);
     }
@@ -100,7 +100,7 @@ pub(crate) async fn insert(
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     // An idle worker of this process is told directly.
     let notify = !shared.doorbell.covers(lanes);
-    if ids.is_none() && tasks.iter().all(is_plain) {
+    if ids.is_none() && tasks.iter().all(has_only_a_payload) {
         let rows = session
             .query(
                 &sql::ENQUEUE_PLAIN,
@@ -166,9 +166,9 @@ fn added(row: &tokio_postgres::Row) -> Enqueued {
     Enqueued::new(TaskId::from_raw(row.get(0)))
 }
 
-/// Whether a task may start at once and has only a payload.
-fn is_plain(task: &NewTask) -> bool {
-    task.start == Start::Now && task.key.is_none() && !is_gated(task)
+/// Whether a task may start at once and has nothing that `enqueue_plain.sql` does not write.
+fn has_only_a_payload(task: &NewTask) -> bool {
+    task.is_plain() && task.timeout.is_none() && task.retry.is_none() && task.trace.is_none()
 }
 
 /// Whether admission decides about a task.
