@@ -336,7 +336,7 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
 
 /// The paused queues.
 pub(crate) async fn paused(shared: &Shared) -> Result<Vec<Name>> {
-    let rows = shared.pool.session().await?.query(&sql::PAUSED_QUEUES, &[]).await?;
+    let rows = shared.pool.query(&sql::PAUSED_QUEUES, &[]).await?;
     // A name that is not allowed is left out: no task can be in that queue.
     Ok(rows.iter().filter_map(|row| Name::stored("queue", row.get::<_, &str>(0)).ok()).collect())
 }

@@ -125,6 +125,16 @@ impl Pool {
         })
     }
 
+    /// Runs one statement that commits by itself.
+    pub(crate) async fn query(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        self.session().await?.query(sql, params).await
+    }
+
+    /// The same for a statement that answers with at most one row.
+    pub(crate) async fn row(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Option<Row>, Failure> {
+        self.session().await?.row(sql, params).await
+    }
+
     /// Connects if the pool has no connection yet, so that the first caller need not wait for it. It does not
     /// wait for other callers, and an error is left to the first caller.
     pub(crate) async fn warm(&self) {
@@ -232,21 +242,29 @@ pub(crate) struct Session<'a> {
 }
 
 impl Session<'_> {
+    /// The connection, marked as busy until [`Self::answered`]: a caller that is cancelled in between closes it.
+    fn busy(&mut self) -> Result<&Conn, Failure> {
+        self.is_busy = true;
+        self.conn.as_ref().ok_or_else(lost)
+    }
+
+    fn answered<T>(&mut self, answer: Result<T, Failure>) -> Result<T, Failure> {
+        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        answer
+    }
+
     /// Runs a statement.
     pub(crate) async fn query(
         &mut self,
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
         let answer = if self.in_transaction {
-            conn.query(sql, params).await
+            self.busy()?.query(sql, params).await
         } else {
-            conn.query_alone(sql, params).await
+            self.busy()?.query_alone(sql, params).await
         };
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        self.answered(answer)
     }
 
     /// Runs a statement that does not wait for the disk, calls `meanwhile`, and then waits for the disk.
@@ -256,11 +274,8 @@ impl Session<'_> {
         params: &[Param<'_>],
         meanwhile: impl FnOnce(&[Row]) + Send,
     ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.query_then_flush(sql, params, meanwhile).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        let answer = self.busy()?.query_then_flush(sql, params, meanwhile).await;
+        self.answered(answer)
     }
 
     /// Runs a statement that answers with at most one row.
@@ -274,20 +289,14 @@ impl Session<'_> {
 
     /// Runs statements without parameters.
     pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.batch(text).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        let answer = self.busy()?.batch(text).await;
+        self.answered(answer)
     }
 
     /// Runs a statement that answers with one number. Only for text written in this crate.
     pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.number(text).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        let answer = self.busy()?.number(text).await;
+        self.answered(answer)
     }
 
     /// Runs a statement for at most this long; `None` if the server cancelled it then. For reads that may
@@ -324,11 +333,9 @@ impl Session<'_> {
         &mut self,
         statements: &[(&'static Sql, &[Param<'_>])],
     ) -> Result<Vec<Vec<Row>>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        (self.is_busy, self.in_transaction) = (true, true);
-        let answer = conn.begin_with(statements).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        self.in_transaction = true;
+        let answer = self.busy()?.begin_with(statements).await;
+        self.answered(answer)
     }
 
     /// Ends the transaction. An error after this was sent may mean that it took effect.
@@ -345,14 +352,11 @@ impl Session<'_> {
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.commit_with(sql, params).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        let answer = self.busy()?.commit_with(sql, params).await;
         // After an error it is unknown whether the transaction is still open; a rollback without one does no
         // harm.
         self.in_transaction = answer.is_err();
-        answer
+        self.answered(answer)
     }
 
     /// Undoes the transaction and keeps the connection; a broken connection is closed at once.

@@ -98,8 +98,7 @@ async fn insert_planned(
 
 /// The task that a key belongs to, while that is remembered.
 pub(crate) async fn holder(shared: &Shared, queue: &Name, key: &str) -> Result<Option<TaskId>> {
-    let mut session = shared.pool.session().await?;
-    let row = session.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
+    let row = shared.pool.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
     Ok(row.map(|row| TaskId::from_raw(row.get(0))))
 }
 

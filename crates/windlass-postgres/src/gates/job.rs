@@ -40,9 +40,8 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<Vec<JobRecord>> {
     let (after, only) = (after.map(Name::as_str), only.map(Name::as_str));
-    let mut session = shared.pool.session().await?;
     let rows =
-        session.query(&sql::JOB_LIST, &[&after, &only, &i64::from(limit), &(COUNT_MAX as i64)]).await?;
+        shared.pool.query(&sql::JOB_LIST, &[&after, &only, &i64::from(limit), &(COUNT_MAX as i64)]).await?;
     Ok(rows.iter().filter_map(record).collect())
 }
 
@@ -155,8 +154,7 @@ pub(crate) async fn cancel_tasks(
 ) -> Result<u64> {
     let mut cancelled = 0;
     loop {
-        let rows =
-            shared.pool.session().await?.query(&sql::JOB_TASKS, &[&name, &false, &up_to, &CHUNK]).await?;
+        let rows = shared.pool.query(&sql::JOB_TASKS, &[&name, &false, &up_to, &CHUNK]).await?;
         if rows.is_empty() {
             return Ok(cancelled);
         }
@@ -217,8 +215,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     let mut view = GateView::default();
     if let Some(name) = &task.job {
         view.job = list(shared, None, Some(name), 1).await?.into_iter().next();
-        let mut session = shared.pool.session().await?;
-        let rows = session.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
+        let rows = shared.pool.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
         view.occupants = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
     }
     if let Some(name) = &task.workflow {
@@ -233,7 +230,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
 pub(crate) async fn check_gates(shared: &Shared) {
     lanes_became_dead(shared).await;
     let look = async {
-        shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
+        shared.gates.query(&sql::TODO_ROOM, &[]).await?;
         admit::unpark(shared).await
     };
     if let Err(failure) = look.await {
@@ -252,7 +249,7 @@ pub(crate) async fn lanes_became_live(shared: &Shared) {
 /// tasks.
 pub(crate) async fn note_held(shared: &Shared) {
     let noted = async {
-        shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await?;
+        shared.gates.query(&sql::TODO_HELD, &[]).await?;
         admit::unpark(shared).await
     };
     if let Err(failure) = noted.await {

@@ -195,8 +195,8 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<Vec<WorkflowRecord>> {
     let (after, only) = (after.map(Name::as_str), only.map(Name::as_str));
-    let mut session = shared.pool.session().await?;
-    let rows = session
+    let rows = shared
+        .pool
         .query(&sql::WORKFLOW_LIST, &[&after, &blocked, &only, &i64::from(limit), &(COUNT_MAX as i64)])
         .await?;
     Ok(rows.iter().filter_map(record).collect())

@@ -37,10 +37,8 @@ pub(crate) const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 /// Sets how many slots a live worker has. Its next renewal tells the worker.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
     check_slots(slots)?;
-    let mut session = shared.pool.session().await?;
-    let row = session.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
+    let row = shared.pool.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
     let (is_set, is_known) = row.map_or((false, false), |row| (row.get(0), row.get(1)));
-    drop(session);
     match (is_set, is_known) {
         (true, _) => {
             // The window of jobs without a limit of their own depends on the number of slots.
@@ -176,9 +174,8 @@ pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[La
 
 /// Stores the progress of an attempt.
 pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
-    let mut session = shared.pool.session().await?;
     let number = lease.lease as i32;
-    let row = session.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
+    let row = shared.pool.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
     row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
 }
 
@@ -201,12 +198,10 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
     if !shared.sweeps.clean.is_over() {
         return Ok(report);
     }
-    let mut session = shared.duties.session().await?;
     let tombstones = shared.sweeps.tombstones.turn(TOMBSTONES_EVERY);
     let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
-    let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
+    let rows = shared.duties.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
     let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-    drop(session);
     let mut needs_admission = false;
     for worker in workers {
         let room = u64::from(limit).saturating_sub(report.moved) as usize;
@@ -320,17 +315,14 @@ fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec
 
 /// Makes due tasks ready. On the connection of claims: the coordinator waits for it before it claims.
 pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
-    let mut session = shared.claims.session().await?;
-    let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
+    let rows = shared.claims.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
     let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
     let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
-    drop(session);
     let has_room = if held.is_empty() { DutyReport::default() } else { admit::admit(shared).await? };
     lanes.extend(has_room.lanes_ready);
     lanes.sort_unstable();
     lanes.dedup();
-    let mut session = shared.claims.session().await?;
-    let next = session.row(&sql::NEXT_DUE, &[]).await?;
+    let next = shared.claims.row(&sql::NEXT_DUE, &[]).await?;
     Ok(DutyReport {
         moved: rows.len() as u64,
         lanes_ready: lanes,

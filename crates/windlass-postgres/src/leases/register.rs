@@ -21,12 +21,12 @@ pub(crate) async fn register(
 }
 
 async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
-    let mut session = shared.renewals.session().await?;
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
     let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
     let (pid, slots) = (worker.pid as i32, worker.slots as i32);
-    let row = session
+    let row = shared
+        .renewals
         .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl, &owner])
         .await?;
     row.map(|row| WorkerId(row.get(0)))
@@ -35,7 +35,7 @@ async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Resu
 
 /// What a worker registered with.
 pub(crate) async fn registration(shared: &Shared, worker: WorkerId) -> Result<Option<Registration>> {
-    let row = shared.pool.session().await?.row(&sql::REGISTRATION, &[&worker.0]).await?;
+    let row = shared.pool.row(&sql::REGISTRATION, &[&worker.0]).await?;
     let names = |row: &tokio_postgres::Row, column: usize| -> Vec<Name> {
         let names: Vec<String> = row.get(column);
         names.into_iter().filter_map(|name| Name::new("name", name).ok()).collect()

@@ -159,10 +159,10 @@ async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
 }
 
 async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
-    let mut session = shared.renewals.session().await?;
     let (available, in_flight) = (report.available as i32, report.in_flight as i32);
     let armed_for = ARMED_FOR.as_millis() as i64;
-    let row = session
+    let row = shared
+        .renewals
         .row(
             &sql::RENEW,
             &[
@@ -181,7 +181,6 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
         .await?;
     let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
     note(shared, row.get(1), row.get(2), row.get(7));
-    drop(session);
     let epoch = epoch_of(shared, row.get(8)).await;
     let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
     let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
@@ -190,7 +189,6 @@ async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result
 }
 
 async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
-    let mut session = shared.renewals.session().await?;
     let reports = || group.values().map(|asked| &asked.report);
     let workers: Vec<i64> = group.keys().map(|worker| worker.0).collect();
     let available: Vec<i32> = reports().map(|report| report.available as i32).collect();
@@ -201,7 +199,8 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
     let reason: Vec<&str> = reports().map(|report| report.reason.as_str()).collect();
     let counts: Vec<String> = reports().map(|report| report.counts.to_stored()).collect();
     let armed_for = ARMED_FOR.as_millis() as i64;
-    let row = session
+    let row = shared
+        .renewals
         .row(
             &sql::RENEW_MANY,
             &[
@@ -220,7 +219,6 @@ async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
         .await?;
     let row =
         row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
-    drop(session);
     let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {
         note(shared, row.get(0), row.get(1), row.get(9));

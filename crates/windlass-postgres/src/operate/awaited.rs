@@ -83,7 +83,7 @@ pub(crate) async fn ended(
     if shared.options.history == History::Off && !wait.is_zero() && !ids.is_empty() {
         let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
         let keep_for = KEPT_FOR.as_millis() as i64;
-        shared.pool.session().await?.query(&sql::AWAIT_TASKS, &[&raw, &keep_for]).await?;
+        shared.pool.query(&sql::AWAIT_TASKS, &[&raw, &keep_for]).await?;
     }
     let deadline = Instant::now().checked_add(wait);
     let mut closing = shared.closing.subscribe();

@@ -43,7 +43,7 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
 
 /// Every worker, also those that left or died in the last day.
 pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
-    let rows = shared.pool.session().await?.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
+    let rows = shared.pool.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
     let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {
         let texts: Vec<String> = row.get(place);
         texts.iter().filter_map(|text| Name::stored("name", text).ok()).collect()

@@ -9,8 +9,7 @@ const FINDINGS_MAX: i64 = 1_000;
 
 /// Reads the whole store: for operators and tests.
 pub(crate) async fn audit(shared: &Shared) -> Result<Vec<Finding>> {
-    let mut session = shared.pool.session().await?;
-    let rows = session.query(&sql::AUDIT, &[&FINDINGS_MAX]).await?;
+    let rows = shared.pool.query(&sql::AUDIT, &[&FINDINGS_MAX]).await?;
     let finding = |row: &tokio_postgres::Row| Finding {
         task: Some(TaskId::from_raw(row.get(0))),
         promise: row.get(1),

@@ -88,11 +88,7 @@ pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
     let lanes: Vec<i32> = counted.keys().map(|(lane, _)| *lane).collect();
     let states: Vec<i16> = counted.keys().map(|(_, state)| *state).collect();
     let numbers: Vec<i64> = counted.values().copied().collect();
-    repeat(|| async {
-        let mut session = shared.duties.session().await?;
-        session.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await
-    })
-    .await?;
+    repeat(|| async { shared.duties.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await }).await?;
     Ok(())
 }
 
@@ -177,9 +173,7 @@ fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
 
 /// Where the ready lines begin.
 pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
-    let mut session = shared.pool.session().await?;
-    let rows = session.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
-    drop(session);
+    let rows = shared.pool.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
     let head = |row: &Row| {
         let (lane, place) = (row.get::<_, Option<i32>>(1)?, row.get::<_, Option<i64>>(2)?);
         let lane = shared.lanes.get(lane)?;

@@ -159,9 +159,9 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
-    let mut session = shared.duties.session().await?;
     let asked_at = leadership.leads.now();
-    let row = session
+    let row = shared
+        .duties
         .row(&sql::LEAD, &[&shared.doorbell.listener, &term_ms, &dead_age, &age, &ahead])
         .await?
         .ok_or_else(|| Error::Unavailable("there is no row of the leader".to_owned()))?;

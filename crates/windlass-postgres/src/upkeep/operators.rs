@@ -14,32 +14,30 @@ impl Operators for PostgresStore {
     async fn start_run(&self, text: &str) -> Result<RunRow> {
         check_run(text)?;
         let (at_work, kept) = (i64::from(RUNS_MAX), i64::from(RUNS_KEPT));
-        let mut session = self.shared().pool.session().await?;
-        let row = session.row(&sql::RUN_START, &[&text, &at_work, &kept]).await?;
+        let row = self.shared().pool.row(&sql::RUN_START, &[&text, &at_work, &kept]).await?;
         row.as_ref().map(run).ok_or_else(too_many_runs)
     }
 
     async fn save_run(&self, id: u64, version: u64, still: StillRuns, text: &str) -> Result<Option<RunRow>> {
         check_run(text)?;
         let (id, version, still_runs) = (number(id), number(version), still == StillRuns::Yes);
-        let mut session = self.shared().pool.session().await?;
-        let row = session.row(&sql::RUN_SAVE, &[&id, &version, &still_runs, &text]).await?;
+        let row = self.shared().pool.row(&sql::RUN_SAVE, &[&id, &version, &still_runs, &text]).await?;
         Ok(row.as_ref().map(run))
     }
 
     async fn running_runs(&self) -> Result<Vec<RunRow>> {
-        let rows = self.shared().pool.session().await?.query(&sql::RUN_RUNNING, &[]).await?;
+        let rows = self.shared().pool.query(&sql::RUN_RUNNING, &[]).await?;
         Ok(rows.iter().map(run).collect())
     }
 
     async fn runs(&self, limit: u32) -> Result<Vec<RunRow>> {
         let limit = i64::from(limit);
-        let rows = self.shared().pool.session().await?.query(&sql::RUN_LIST, &[&limit]).await?;
+        let rows = self.shared().pool.query(&sql::RUN_LIST, &[&limit]).await?;
         Ok(rows.iter().map(run).collect())
     }
 
     async fn run(&self, id: u64) -> Result<Option<RunRow>> {
-        let row = self.shared().pool.session().await?.row(&sql::RUN_FIND, &[&number(id)]).await?;
+        let row = self.shared().pool.row(&sql::RUN_FIND, &[&number(id)]).await?;
         Ok(row.as_ref().map(run))
     }
 
@@ -57,7 +55,7 @@ impl Operators for PostgresStore {
 
     async fn calls(&self, below: Option<u64>, limit: u32) -> Result<Vec<CallRecord>> {
         let (below, limit) = (below.map_or(i64::MAX, number), i64::from(limit));
-        let rows = self.shared().pool.session().await?.query(&sql::CALL_LIST, &[&below, &limit]).await?;
+        let rows = self.shared().pool.query(&sql::CALL_LIST, &[&below, &limit]).await?;
         Ok(rows.iter().map(call).collect())
     }
 }

@@ -15,34 +15,32 @@ use crate::{
 /// Makes a schedule, or replaces one.
 pub(crate) async fn put(shared: &Shared, row: &ScheduleRow) -> Result<()> {
     let next = row.next_at.map(Timestamp::as_ms);
-    let mut session = shared.pool.session().await?;
-    session.query(&sql::SCHEDULE_PUT, &[&row.name.as_str(), &row.spec, &row.paused, &next]).await?;
+    shared.pool.query(&sql::SCHEDULE_PUT, &[&row.name.as_str(), &row.spec, &row.paused, &next]).await?;
     Ok(())
 }
 
 /// Every schedule, by name.
 pub(crate) async fn list(shared: &Shared) -> Result<Vec<ScheduleRow>> {
-    let rows = shared.pool.session().await?.query(&sql::SCHEDULE_LIST, &[]).await?;
+    let rows = shared.pool.query(&sql::SCHEDULE_LIST, &[]).await?;
     Ok(rows.iter().filter_map(|row| record(row, 0)).collect())
 }
 
 /// One schedule.
 pub(crate) async fn find(shared: &Shared, name: &Name) -> Result<Option<ScheduleRow>> {
-    let row = shared.pool.session().await?.row(&sql::SCHEDULE_FIND, &[&name.as_str()]).await?;
+    let row = shared.pool.row(&sql::SCHEDULE_FIND, &[&name.as_str()]).await?;
     Ok(row.and_then(|row| record(&row, 0)))
 }
 
 /// Removes a schedule.
 pub(crate) async fn remove(shared: &Shared, name: &Name) -> Result<bool> {
-    let row = shared.pool.session().await?.row(&sql::SCHEDULE_REMOVE, &[&name.as_str()]).await?;
+    let row = shared.pool.row(&sql::SCHEDULE_REMOVE, &[&name.as_str()]).await?;
     Ok(row.is_some())
 }
 
 /// Schedules that are due, and when the next one is.
 pub(crate) async fn due(shared: &Shared, limit: u32) -> Result<DueSchedules> {
-    let mut session = shared.duties.session().await?;
     // One row more than asked for: the first schedule that is not due says when to look again.
-    let rows = session.query(&sql::SCHEDULE_DUE, &[&(i64::from(limit) + 1)]).await?;
+    let rows = shared.duties.query(&sql::SCHEDULE_DUE, &[&(i64::from(limit) + 1)]).await?;
     let now = rows.first().map(|row| Timestamp::from_ms(row.get(0)));
     let now = now.ok_or_else(|| Error::Unavailable("the server told no time".to_owned()))?;
     let all = rows.iter().filter_map(|row| record(row, 1));

@@ -13,29 +13,27 @@ impl Sessions for PostgresStore {
         let ttl = i64::try_from(session.ttl.as_millis()).unwrap_or(i64::MAX / 2);
         let (id, token, hash) = (session.id.as_str(), session.token.as_str(), session.hash.0.as_slice());
         let others = i64::from(SESSIONS_MAX) - 1;
-        let mut conn = self.shared().pool.session().await?;
-        let added = conn.row(&sql::SESSION_ADD, &[&id, &token, &hash, &ttl, &others]).await?;
+        let added = self.shared().pool.row(&sql::SESSION_ADD, &[&id, &token, &hash, &ttl, &others]).await?;
         added.as_ref().map(record).transpose()
     }
 
     async fn list(&self, token: Option<&Name>, limit: u32) -> Result<Vec<SessionRecord>> {
         let (token, limit) = (token.map(Name::as_str), i64::from(limit));
-        let mut conn = self.shared().pool.session().await?;
-        conn.query(&sql::SESSION_LIST, &[&token, &limit]).await?.iter().map(record).collect()
+        self.shared().pool.query(&sql::SESSION_LIST, &[&token, &limit]).await?.iter().map(record).collect()
     }
 
     async fn find(&self, id: &Name) -> Result<Option<SessionRecord>> {
-        let row = self.shared().pool.session().await?.row(&sql::SESSION_FIND, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::SESSION_FIND, &[&id.as_str()]).await?;
         row.as_ref().map(record).transpose()
     }
 
     async fn see(&self, id: &Name) -> Result<()> {
-        self.shared().pool.session().await?.query(&sql::SESSION_SEE, &[&id.as_str()]).await?;
+        self.shared().pool.query(&sql::SESSION_SEE, &[&id.as_str()]).await?;
         Ok(())
     }
 
     async fn end(&self, id: &Name) -> Result<bool> {
-        let row = self.shared().pool.session().await?.row(&sql::SESSION_END, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::SESSION_END, &[&id.as_str()]).await?;
         Ok(row.is_some())
     }
 }

@@ -402,8 +402,8 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
 /// Lays an offer out; `false` if that was refused.
 async fn lay(shared: &Shared, key: Key, lanes: &[i32], private: &PrivateChannel) -> Result<bool> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
-    let mut session = shared.claims.session().await?;
-    let laid = session
+    let laid = shared
+        .claims
         .row(
             &sql::OFFER_LAY,
             &[&listener, &key.worker.0, &claim_no, &lanes, &private.name, &private.presence],
@@ -428,9 +428,7 @@ async fn undo(shared: &Shared, key: Key) {
 
 async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
-    let mut session = shared.duties.session().await?;
-    let withdrawn = session.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
-    drop(session);
+    let withdrawn = shared.duties.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
     if withdrawn.is_none() {
         let n = hand_back::hand_back_claim(shared, key.worker, key.claim_no).await?;
         if n > 0 {
