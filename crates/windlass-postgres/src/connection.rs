@@ -13,3 +13,4 @@ pub(crate) mod reach;
 pub(crate) mod repeat;
 pub(crate) mod sync;
 pub(crate) mod tls;
+pub(crate) mod values;

@@ -15,7 +15,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{error::Failure, pool::Session, repeat::repeat, values::ms},
     gates::{
         admit, job,
         workflow::{self, StepEnd},
@@ -151,13 +151,7 @@ pub(crate) async fn cancel_unstarted(
 
 /// Gives dead tasks a new budget of attempts.
 pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-    let delays: HashMap<TaskId, i64> = tasks
-        .iter()
-        .rev()
-        .map(|task| {
-            (task.id, i64::try_from(task.delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4))
-        })
-        .collect();
+    let delays: HashMap<TaskId, i64> = tasks.iter().rev().map(|task| (task.id, ms(task.delay))).collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     let mut results = HashMap::new();
     for chunk in in_order(&ids).chunks(CHANGES_MAX) {

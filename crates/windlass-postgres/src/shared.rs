@@ -19,6 +19,7 @@ use crate::{
         options::{History, Options},
         pool::Pool,
         sync::Lock,
+        values::ms,
     },
     gates::admit::Admission,
     leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
@@ -111,7 +112,7 @@ impl Shared {
 
     /// How long a key is remembered after its task ended.
     pub(crate) fn key_ttl_ms(&self) -> i64 {
-        i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
+        ms(self.rules.idempotency_ttl)
     }
 
     /// The ranges that a claim over these lanes reads.

@@ -9,7 +9,12 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{ms, narrow},
+    },
     gates::{
         admit::{self, Admitted, Todo},
         turns, workflow,
@@ -77,20 +82,18 @@ pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Res
 async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Admitted, Failure> {
     let mut session = shared.pool.session().await?;
     session.begin().await?;
-    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let limit = shared.rules.job_default_concurrency.map(narrow);
     session.query(&sql::JOB_MAKE, &[&vec![name.as_str()], &limit]).await?;
     let state = lock_state(&mut session, name).await?;
     if state == Some(JobState::Removing) && change.state.is_some() {
         session.rollback().await;
         return Err(Error::Conflict(format!("job {name} is being removed")).into());
     }
-    let (sets_limit, limit) = (
-        change.concurrency.is_some(),
-        change.concurrency.flatten().map(|n| i32::try_from(n).unwrap_or(i32::MAX)),
+    let (sets_limit, limit) = (change.concurrency.is_some(), change.concurrency.flatten().map(narrow));
+    let (sets_delay, delay) = (
+        change.delay.is_some(),
+        change.delay.flatten().filter(|delay| !delay.is_zero()).map(|delay| ms(delay).max(1)),
     );
-    let ms = |delay: Duration| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4).max(1);
-    let (sets_delay, delay) =
-        (change.delay.is_some(), change.delay.flatten().filter(|delay| !delay.is_zero()).map(ms));
     let code = change.state.map(|state| state.code() as i16);
     let row = session
         .row(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code])

@@ -9,7 +9,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{error::Failure, pool::Session, values::narrow},
     gates::{
         admit::{Admitted, Todo, put_jobs},
         job,
@@ -58,7 +58,7 @@ async fn lock(
     names: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Locked>, Failure> {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let limit = shared.rules.job_default_concurrency.map(narrow);
     let rows = session.query(&sql::JOB_LOCK, &[&wanted]).await?;
     if rows.len() == names.len() {
         return Ok(rows.iter().map(|row| (row.get(0), Locked::of(row))).collect());

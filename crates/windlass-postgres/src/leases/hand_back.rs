@@ -20,6 +20,7 @@ use crate::{
         pool::{Pool, Session},
         repeat::repeat,
         sync::Pause,
+        values::ms,
     },
     gates::{admit, job, workflow},
     settle::{self, Ended, HeldLease, next_due},
@@ -199,7 +200,7 @@ pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyRe
         return Ok(report);
     }
     let tombstones = shared.sweeps.tombstones.turn(TOMBSTONES_EVERY);
-    let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
+    let since_outage = shared.since_outage().map(ms);
     let rows = shared.duties.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
     let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
     let mut needs_admission = false;

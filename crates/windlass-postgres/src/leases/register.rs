@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registration};
 
-use crate::{gates::admit, shared::Shared, sql};
+use crate::{connection::values::ms, gates::admit, shared::Shared, sql};
 
 /// Stores a worker. The connections are made first, before the lease begins to run: the worker claims and
 /// settles right after.
@@ -23,7 +23,7 @@ pub(crate) async fn register(
 async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
     let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
     let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
-    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    let ttl = ms(worker.lease_ttl);
     let (pid, slots) = (worker.pid as i32, worker.slots as i32);
     let row = shared
         .renewals

@@ -7,7 +7,7 @@ use tokio::{sync::Notify, time::Instant};
 use windlass_core::{Result, TaskId, TaskRecord};
 
 use crate::{
-    connection::{options::History, pool::closed, sync::Lock},
+    connection::{options::History, pool::closed, sync::Lock, values::ms},
     operate::inspect,
     shared::Shared,
     sql,
@@ -82,7 +82,7 @@ pub(crate) async fn ended(
     let interest = Interest::new(&shared.awaited, ids);
     if shared.options.history == History::Off && !wait.is_zero() && !ids.is_empty() {
         let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
-        let keep_for = KEPT_FOR.as_millis() as i64;
+        let keep_for = ms(KEPT_FOR);
         shared.pool.query(&sql::AWAIT_TASKS, &[&raw, &keep_for]).await?;
     }
     let deadline = Instant::now().checked_add(wait);

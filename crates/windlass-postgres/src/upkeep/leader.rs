@@ -16,6 +16,7 @@ use crate::{
         pool::Session,
         repeat::repeat,
         sync::Pause,
+        values::ms,
     },
     gates::job,
     shared::Shared,
@@ -115,7 +116,7 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.more |= more;
     }
     if due.keys && !gives_way(&mut report) {
-        let (now, again) = (term.now.as_ms(), KEY_AGAIN.as_millis() as i64);
+        let (now, again) = (term.now.as_ms(), ms(KEY_AGAIN));
         let (_, more) = remove(shared, term, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]).await?;
         report.more |= more;
     }
@@ -155,8 +156,6 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
     if !leadership.is_led.is_over() {
         return Ok(None);
     }
-    let ms =
-        |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
     let asked_at = leadership.leads.now();

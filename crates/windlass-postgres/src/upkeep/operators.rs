@@ -7,7 +7,11 @@ use windlass_core::{
     operators::{CALLS_KEPT, RUNS_KEPT, RUNS_MAX, StillRuns, check_run, too_many_runs},
 };
 
-use crate::{sql, store::PostgresStore};
+use crate::{
+    connection::values::{column, ms},
+    sql,
+    store::PostgresStore,
+};
 
 #[async_trait]
 impl Operators for PostgresStore {
@@ -42,11 +46,9 @@ impl Operators for PostgresStore {
     }
 
     async fn note_calls(&self, calls: &[NewCall]) -> Result<()> {
-        let ages: Vec<i64> =
-            calls.iter().map(|call| i64::try_from(call.age.as_millis()).unwrap_or(i64::MAX / 2)).collect();
-        let texts = |text: fn(&NewCall) -> &String| calls.iter().map(text).collect::<Vec<_>>();
-        let (who, call) = (texts(|call| &call.who), texts(|call| &call.call));
-        let (about, result) = (texts(|call| &call.about), texts(|call| &call.result));
+        let ages = column(calls, |call| ms(call.age));
+        let (who, call) = (column(calls, |call| &*call.who), column(calls, |call| &*call.call));
+        let (about, result) = (column(calls, |call| &*call.about), column(calls, |call| &*call.result));
         let mut session = self.shared().pool.session().await?;
         session.query(&sql::CALL_NOTE, &[&ages, &who, &call, &about, &result]).await?;
         session.query(&sql::CALL_TRIM, &[&i64::from(CALLS_KEPT)]).await?;

@@ -5,12 +5,12 @@ use tokio_postgres::Row;
 use windlass_core::{Name, NewSession, Result, SessionRecord, Sessions, Timestamp, session::SESSIONS_MAX};
 
 use super::token;
-use crate::{sql, store::PostgresStore};
+use crate::{connection::values::ms, sql, store::PostgresStore};
 
 #[async_trait]
 impl Sessions for PostgresStore {
     async fn add(&self, session: &NewSession) -> Result<Option<SessionRecord>> {
-        let ttl = i64::try_from(session.ttl.as_millis()).unwrap_or(i64::MAX / 2);
+        let ttl = ms(session.ttl);
         let (id, token, hash) = (session.id.as_str(), session.token.as_str(), session.hash.0.as_slice());
         let others = i64::from(SESSIONS_MAX) - 1;
         let added = self.shared().pool.row(&sql::SESSION_ADD, &[&id, &token, &hash, &ttl, &others]).await?;

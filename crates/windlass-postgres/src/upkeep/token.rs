@@ -6,13 +6,13 @@ use windlass_core::{
     token::{Bound, TOKENS_MAX},
 };
 
-use crate::{sql, store::PostgresStore};
+use crate::{connection::values::ms, sql, store::PostgresStore};
 
 #[async_trait]
 impl Tokens for PostgresStore {
     async fn add(&self, token: &NewToken) -> Result<TokenRecord> {
         let name = token.name.as_ref().map(Name::as_str);
-        let ttl = token.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX / 2));
+        let ttl = token.ttl.map(ms);
         let (hash, (scopes, bound)) = (token.hash.0.as_slice(), token.bound.to_stored(token.scopes));
         let (id, most) = (token.id.as_str(), i64::from(TOKENS_MAX));
         let added = self

@@ -17,7 +17,7 @@ use std::{
 use windlass_core::{LaneId, Result};
 
 use crate::{
-    connection::{pool::Session, sync::Lock},
+    connection::{pool::Session, sync::Lock, values::ms},
     sql,
 };
 
@@ -81,7 +81,7 @@ impl Doorbell {
             lanes.sort_unstable();
             lanes.dedup();
         }
-        let armed_for = ARMED_FOR.as_millis() as i64;
+        let armed_for = ms(ARMED_FOR);
         session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
         let mut state = self.state.lock();
         state.armed = Some(Armed { lanes, at: Instant::now() });
