@@ -174,7 +174,10 @@ statements! {
     REGISTRATION "leases" "registration" [INT8];
     REGISTER "leases" "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
     REMOVE_DEAD "operate" "remove_dead" [INT8_ARRAY, INT8];
-    RENEW "leases" "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT, TEXT];
+    RENEW "leases" "renew" [
+        INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY,
+        TEXT_ARRAY, TEXT_ARRAY
+    ];
     RENEW_MANY "leases" "renew_many" [
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY
@@ -245,6 +248,7 @@ const SHARED: &[(&str, &str)] = &[
     ("may_claim", include_str!("../sql/parts/may_claim.sql")),
     ("new_lease", include_str!("../sql/parts/new_lease.sql")),
     ("remember_keys", include_str!("../sql/parts/remember_keys.sql")),
+    ("renew", include_str!("../sql/parts/renew.sql")),
     ("ring", include_str!("../sql/parts/ring.sql")),
     ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
