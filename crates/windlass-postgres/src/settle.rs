@@ -31,12 +31,16 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
     // In the order of tasks, as in every other transaction that locks many of them.
     items.sort_unstable_by_key(|item| item.lease.id);
+    let are_plain = items.iter().all(|item| is_plain_success(item));
     let settled = repeat(|| async {
-        if items.iter().all(|item| is_plain_success(item)) {
-            settle_done(shared, batch, &items).await
-        } else {
-            settle_batch(shared, batch, &items).await
+        if are_plain {
+            let settled = settle_done(shared, batch, &items).await?;
+            return settle_missing(shared, batch, &items, settled).await;
         }
+        let settled = settle_mixed(shared, batch, &items, &sql::SETTLE_RECEIPT).await?;
+        // Some tasks that a receipt notes as lost were perhaps never looked up by id, because the process
+        // failed in between.
+        if settled.replayed { settle_missing(shared, batch, &items, settled).await } else { Ok(settled) }
     })
     .await?;
     vacuum::settled(shared, items.len());
@@ -69,49 +73,13 @@ async fn settle_done(
     let row = session
         .row(&sql::SETTLE_DONE, &[&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep])
         .await?;
-    let Some(row) = row.filter(|row| row.get(0)) else {
-        return settle_again(shared, session, batch, items).await;
-    };
-    drop(session);
-    let needs_admission: bool = row.get(2);
-    if needs_admission {
+    // It was applied already, or its worker has left or died.
+    let Some(row) = row.filter(|row| row.get(0)) else { return replay(&mut session, batch).await };
+    if row.get(2) {
         shared.admission.wake();
     }
-    settle_missing(shared, batch, items, &row.get::<_, Vec<i64>>(1), Settled::default()).await
-}
-
-/// Any batch, in a transaction.
-async fn settle_batch(
-    shared: &Shared,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-) -> Result<Settled, Failure> {
-    let settled = settle_mixed(shared, batch, items, &sql::SETTLE_RECEIPT).await?;
-    if settled.replayed { settle_missing_again(shared, batch, items, settled).await } else { Ok(settled) }
-}
-
-/// A batch that was applied already, or whose worker has left or died.
-async fn settle_again(
-    shared: &Shared,
-    mut session: Session<'_>,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-) -> Result<Settled, Failure> {
-    let stored = replay(&mut session, batch).await?;
-    drop(session);
-    settle_missing_again(shared, batch, items, stored).await
-}
-
-/// Some tasks that a receipt notes as lost were perhaps never looked up by id, because the process failed in
-/// between. They are looked up now.
-async fn settle_missing_again(
-    shared: &Shared,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-    stored: Settled,
-) -> Result<Settled, Failure> {
-    let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
-    settle_missing(shared, batch, items, &fenced, stored).await
+    let fenced: Vec<i64> = row.get(1);
+    Ok(Settled { fenced: fenced.into_iter().map(TaskId::from_raw).collect(), ..Settled::default() })
 }
 
 /// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their
@@ -120,13 +88,13 @@ async fn settle_missing(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
-    fenced: &[i64],
     mut settled: Settled,
 ) -> Result<Settled, Failure> {
-    if fenced.is_empty() {
+    if settled.fenced.is_empty() {
         return Ok(settled);
     }
-    let items: Vec<_> = items.iter().copied().filter(|item| fenced.contains(&item.lease.id.raw())).collect();
+    let items: Vec<_> =
+        items.iter().copied().filter(|item| settled.fenced.contains(&item.lease.id)).collect();
     let rest = settle_mixed(shared, batch, &items, &sql::SETTLE_REOPEN).await?;
     settled.fenced = rest.fenced;
     settled.lanes_ready.extend(rest.lanes_ready);

@@ -11,6 +11,7 @@ use windlass_core::{
 use crate::{
     connection::{error::Failure, pool::Session, repeat::repeat},
     gates::admit::{self, Admitted, TODO_WORKFLOW},
+    operate,
     shared::Shared,
     sql,
 };
@@ -180,8 +181,7 @@ async fn cancel(
     if ids.is_empty() {
         return Ok(0);
     }
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let rows = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
+    let rows = operate::delete_unstarted(shared, session, ids, reason, true).await?;
     shared.awaited.wake(rows.iter().map(|row| TaskId::from_raw(row.get(0))));
     Ok(rows.len() as u64)
 }

@@ -11,6 +11,7 @@ use windlass_core::{Error, Result, Timestamp, source::DutyReport, store::Retenti
 
 use crate::{
     connection::{
+        conn::Param,
         error::Failure,
         options::{Clock, History},
         pool::Session,
@@ -99,41 +100,24 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.moved += history::drop_old(shared, term, term.now.before(age)).await?;
     }
     let cutoff = |age: Duration| term.now.before(age).as_ms();
-    if due.rest {
-        let (moved, more) = remove(shared, term, &sql::DELETE_REST, &[&cutoff(age), &CHUNK_ROWS]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if history::goes_row_by_row(age) {
-        let (moved, more) = remove(shared, term, &sql::DELETE_HISTORY, &[&cutoff(age), &CHUNK_ROWS]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if due.dead && !gives_way(&mut report) {
-        let (before, ttl) = (cutoff(retention.dead_age), shared.key_ttl_ms());
-        let (moved, more) = remove(shared, term, &sql::DELETE_DEAD, &[&before, &CHUNK_ROWS, &ttl]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if due.keys && !gives_way(&mut report) {
-        let (now, again) = (term.now.as_ms(), ms(KEY_AGAIN));
-        let (_, more) = remove(shared, term, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]).await?;
-        report.more |= more;
-    }
-    if due.tombstones && !gives_way(&mut report) {
-        let before = cutoff(TOMBSTONE_AGE);
-        let (_, more) = remove(shared, term, &sql::DELETE_TOMBSTONES, &[&before, &CHUNK_ROWS]).await?;
-        report.more |= more;
-    }
-    if due.sessions && !gives_way(&mut report) {
-        let now = term.now.as_ms();
-        let (_, more) = remove(shared, term, &sql::DELETE_SESSIONS, &[&now, &CHUNK_ROWS]).await?;
-        report.more |= more;
-    }
-    if due.awaited && !gives_way(&mut report) {
-        let now = term.now.as_ms();
-        let (_, more) = remove(shared, term, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]).await?;
-        report.more |= more;
+    let (now, ended, died) = (term.now.as_ms(), cutoff(age), cutoff(retention.dead_age));
+    let (left, ttl, again) = (cutoff(TOMBSTONE_AGE), shared.key_ttl_ms(), ms(KEY_AGAIN));
+    // Whether there is work, whether it removes tasks, and how.
+    let duties: [(bool, bool, &'static Sql, &[Param<'_>]); 7] = [
+        (due.rest, true, &sql::DELETE_REST, &[&ended, &CHUNK_ROWS]),
+        (history::goes_row_by_row(age), true, &sql::DELETE_HISTORY, &[&ended, &CHUNK_ROWS]),
+        (due.dead, true, &sql::DELETE_DEAD, &[&died, &CHUNK_ROWS, &ttl]),
+        (due.keys, false, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]),
+        (due.tombstones, false, &sql::DELETE_TOMBSTONES, &[&left, &CHUNK_ROWS]),
+        (due.sessions, false, &sql::DELETE_SESSIONS, &[&now, &CHUNK_ROWS]),
+        (due.awaited, false, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]),
+    ];
+    for (is_due, removes_tasks, statement, params) in duties {
+        if is_due && !gives_way(&mut report) {
+            let (n, more) = remove(shared, term, statement, params).await?;
+            report.moved += if removes_tasks { n } else { 0 };
+            report.more |= more;
+        }
     }
     if !gives_way(&mut report) {
         let (moved, more) = history::keep_small(shared, term, retention.history_max_bytes).await?;
@@ -229,7 +213,7 @@ pub(crate) async fn remove(
     shared: &Shared,
     term: Term,
     statement: &'static Sql,
-    params: &[crate::connection::conn::Param<'_>],
+    params: &[Param<'_>],
 ) -> Result<(u64, bool)> {
     let rows = repeat(|| async {
         let mut session = shared.duties.session().await?;
