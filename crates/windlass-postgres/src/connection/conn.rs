@@ -1,6 +1,15 @@
 //! One connection, with the statements that are prepared on it.
 
-use std::{collections::HashMap, pin::Pin, sync::Arc, task::Poll, time::Duration};
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    task::Poll,
+    time::Duration,
+};
 
 use tokio::task::AbortHandle;
 use tokio_postgres::{
@@ -134,6 +143,8 @@ impl Server {
             patience: Arc::clone(patience),
             commits,
             prepared: Lock::default(),
+            unanswered: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
@@ -177,6 +188,9 @@ pub(crate) struct Conn {
     patience: Arc<Patience>,
     commits: Commits,
     prepared: Lock<HashMap<&'static str, Statement>>,
+    /// Statements that were sent and not answered. One that its caller gave up stays among them.
+    unanswered: AtomicUsize,
+    is_broken: AtomicBool,
     drive: AbortHandle,
 }
 
@@ -189,8 +203,11 @@ impl Drop for Conn {
 }
 
 impl Conn {
-    pub(crate) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+    /// Whether each statement was answered, and the connection can still be used.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.unanswered.load(Ordering::Acquire) == 0
+            && !self.is_broken.load(Ordering::Acquire)
+            && !self.client.is_closed()
     }
 
     /// The statements that open a transaction.
@@ -347,11 +364,17 @@ impl Conn {
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
         let limit = self.patience.limit();
-        match tokio::time::timeout(limit, answer).await {
+        self.unanswered.fetch_add(1, Ordering::AcqRel);
+        let answer = match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),
             Err(_) => Err(no_answer(name, limit)),
+        };
+        self.unanswered.fetch_sub(1, Ordering::AcqRel);
+        if answer.as_ref().is_err_and(|failure| failure.is_broken) {
+            self.is_broken.store(true, Ordering::Release);
         }
+        answer
     }
 }
 

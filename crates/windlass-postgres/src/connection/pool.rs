@@ -46,7 +46,7 @@ pub(crate) struct Pool {
     commits: Commits,
     patience: Arc<Patience>,
     permits: Semaphore,
-    idle: Lock<Vec<Conn>>,
+    idle: Lock<Vec<Arc<Conn>>>,
     outage: Lock<Outage>,
     is_closed: AtomicBool,
     meter: PoolMeter,
@@ -106,7 +106,7 @@ impl Pool {
         let in_use = self.meter.enter();
         let idle = loop {
             match self.idle.lock().pop() {
-                Some(conn) if conn.is_closed() => {}
+                Some(conn) if !conn.is_at_rest() => {}
                 found => break found,
             }
         };
@@ -115,14 +115,7 @@ impl Pool {
             None => self.connect().await?,
         };
         self.refuse_if_closed()?;
-        Ok(Session {
-            conn: Some(conn),
-            pool: self,
-            _permit: permit,
-            _in_use: in_use,
-            is_busy: false,
-            in_transaction: false,
-        })
+        Ok(Session { conn, pool: self, _permit: permit, _in_use: in_use, in_transaction: false })
     }
 
     /// Runs one statement that commits by itself.
@@ -189,7 +182,7 @@ impl Pool {
         self.let_go();
     }
 
-    async fn connect(&self) -> Result<Conn> {
+    async fn connect(&self) -> Result<Arc<Conn>> {
         let connected = self.dial().await;
         let mut outage = self.outage.lock();
         match connected {
@@ -197,7 +190,7 @@ impl Pool {
                 if std::mem::take(&mut outage.is_on) {
                     outage.over_at = Some(Instant::now());
                 }
-                Ok(conn)
+                Ok(Arc::new(conn))
             }
             Err(refusal) => {
                 outage.is_on = true;
@@ -230,52 +223,35 @@ pub(crate) fn closed() -> Error {
     Error::Unavailable("the store is closed".to_owned())
 }
 
-/// A caller's use of one connection.
+/// A caller's use of one connection. What it does not say itself is said to the connection.
 pub(crate) struct Session<'a> {
-    conn: Option<Conn>,
+    conn: Arc<Conn>,
     pool: &'a Pool,
     _permit: SemaphorePermit<'a>,
     _in_use: InUse<'a>,
-    /// A statement was sent and not answered, or the connection broke.
-    is_busy: bool,
     in_transaction: bool,
 }
 
+impl std::ops::Deref for Session<'_> {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
+}
+
 impl Session<'_> {
-    /// The connection, marked as busy until [`Self::answered`]: a caller that is cancelled in between closes it.
-    fn busy(&mut self) -> Result<&Conn, Failure> {
-        self.is_busy = true;
-        self.conn.as_ref().ok_or_else(lost)
-    }
-
-    fn answered<T>(&mut self, answer: Result<T, Failure>) -> Result<T, Failure> {
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
-    }
-
     /// Runs a statement.
     pub(crate) async fn query(
         &mut self,
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let answer = if self.in_transaction {
-            self.busy()?.query(sql, params).await
+        if self.in_transaction {
+            self.conn.query(sql, params).await
         } else {
-            self.busy()?.query_alone(sql, params).await
-        };
-        self.answered(answer)
-    }
-
-    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and then waits for the disk.
-    pub(crate) async fn query_then_flush(
-        &mut self,
-        sql: &'static Sql,
-        params: &[Param<'_>],
-        meanwhile: impl FnOnce(&[Row]) + Send,
-    ) -> Result<Vec<Row>, Failure> {
-        let answer = self.busy()?.query_then_flush(sql, params, meanwhile).await;
-        self.answered(answer)
+            self.conn.query_alone(sql, params).await
+        }
     }
 
     /// Runs a statement that answers with at most one row.
@@ -285,18 +261,6 @@ impl Session<'_> {
         params: &[Param<'_>],
     ) -> Result<Option<Row>, Failure> {
         Ok(self.query(sql, params).await?.into_iter().next())
-    }
-
-    /// Runs statements without parameters.
-    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
-        let answer = self.busy()?.batch(text).await;
-        self.answered(answer)
-    }
-
-    /// Runs a statement that answers with one number. Only for text written in this crate.
-    pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
-        let answer = self.busy()?.number(text).await;
-        self.answered(answer)
     }
 
     /// Runs a statement for at most this long; `None` if the server cancelled it then. For reads that may
@@ -324,8 +288,7 @@ impl Session<'_> {
     /// Opens a transaction; without [`Session::commit`] the server undoes it.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         self.in_transaction = true;
-        let text = self.conn.as_ref().map_or_else(|| "BEGIN".to_owned(), Conn::begin_text);
-        self.batch(&text).await
+        self.batch(&self.begin_text()).await
     }
 
     /// Opens a transaction and runs statements in it, all sent in one go.
@@ -334,8 +297,7 @@ impl Session<'_> {
         statements: &[(&'static Sql, &[Param<'_>])],
     ) -> Result<Vec<Vec<Row>>, Failure> {
         self.in_transaction = true;
-        let answer = self.busy()?.begin_with(statements).await;
-        self.answered(answer)
+        self.conn.begin_with(statements).await
     }
 
     /// Ends the transaction. An error after this was sent may mean that it took effect.
@@ -352,16 +314,16 @@ impl Session<'_> {
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let answer = self.busy()?.commit_with(sql, params).await;
+        let answer = self.conn.commit_with(sql, params).await;
         // After an error it is unknown whether the transaction is still open; a rollback without one does no
         // harm.
         self.in_transaction = answer.is_err();
-        self.answered(answer)
+        answer
     }
 
     /// Undoes the transaction and keeps the connection; a broken connection is closed at once.
     pub(crate) async fn rollback(&mut self) {
-        if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
+        if self.is_at_rest() && self.batch("ROLLBACK").await.is_ok() {
             self.in_transaction = false;
         }
     }
@@ -369,21 +331,8 @@ impl Session<'_> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        if let Some(conn) = self.conn.take()
-            && !self.is_busy
-            && !self.in_transaction
-            && !conn.is_closed()
-            && !self.pool.is_closed.load(Ordering::Acquire)
-        {
-            self.pool.idle.lock().push(conn);
+        if self.is_at_rest() && !self.in_transaction && !self.pool.is_closed.load(Ordering::Acquire) {
+            self.pool.idle.lock().push(Arc::clone(&self.conn));
         }
-    }
-}
-
-fn lost() -> Failure {
-    Failure {
-        error: Error::Unavailable("the connection was closed".to_owned()),
-        is_broken: true,
-        is_worth_repeating: false,
     }
 }
