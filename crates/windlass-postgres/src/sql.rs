@@ -243,7 +243,9 @@ statements! {
 const SHARED: &[(&str, &str)] = &[
     ("blocks_nothing", include_str!("../sql/parts/blocks_nothing.sql")),
     ("claimed_task", include_str!("../sql/parts/claimed_task.sql")),
+    ("history_record", include_str!("../sql/parts/history_record.sql")),
     ("keep_history", include_str!("../sql/parts/keep_history.sql")),
+    ("listed", include_str!("../sql/parts/listed.sql")),
     ("live_worker", include_str!("../sql/parts/live_worker.sql")),
     ("may_claim", include_str!("../sql/parts/may_claim.sql")),
     ("new_lease", include_str!("../sql/parts/new_lease.sql")),
@@ -252,6 +254,7 @@ const SHARED: &[(&str, &str)] = &[
     ("ring", include_str!("../sql/parts/ring.sql")),
     ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
+    ("task_record", include_str!("../sql/parts/task_record.sql")),
     ("wake_lanes", include_str!("../sql/parts/wake_lanes.sql")),
 ];
 
