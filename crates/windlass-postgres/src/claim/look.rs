@@ -103,18 +103,6 @@ struct State {
     next_due: Option<Timestamp>,
 }
 
-impl State {
-    fn is_fresh(&self, now: Instant) -> bool {
-        self.looked_at.is_some_and(|at| now.saturating_duration_since(at) < LOOK_EVERY)
-    }
-
-    /// Whether a claim that begins now takes before it looks.
-    fn begin(&mut self) -> bool {
-        let is_hinted = std::mem::take(&mut self.is_hinted);
-        !self.owes_look && self.looked_at.is_some() && (is_hinted || self.was_full)
-    }
-}
-
 impl Looks {
     pub(crate) fn new(clock: Clock) -> Self {
         Self { clock, state: Lock::default() }
@@ -132,21 +120,23 @@ impl Looks {
 
     /// A claim begins: whether it takes before it looks.
     pub(crate) fn begin(&self) -> bool {
-        self.state.lock().begin()
+        let mut state = self.state.lock();
+        let is_hinted = std::mem::take(&mut state.is_hinted);
+        !state.owes_look && state.looked_at.is_some() && (is_hinted || state.was_full)
     }
 
     /// Whether the last look is fresh.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.state.lock().is_fresh((self.clock)())
+        let looked_at = self.state.lock().looked_at;
+        looked_at.is_some_and(|at| (self.clock)().saturating_duration_since(at) < LOOK_EVERY)
     }
 
     /// A claim ended with tasks and without a look. Answers whether the next one looks first.
     pub(crate) fn took(&self, is_full: bool) -> bool {
-        let now = (self.clock)();
+        let owes_look = !self.is_fresh();
         let mut state = self.state.lock();
-        state.was_full = is_full;
-        state.owes_look = !state.is_fresh(now);
-        state.owes_look
+        (state.was_full, state.owes_look) = (is_full, owes_look);
+        owes_look
     }
 
     /// A claim ended that had looked.

@@ -368,20 +368,12 @@ impl Conn {
         let answer = match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),
-            Err(_) => Err(no_answer(name, limit)),
+            Err(_) => Err(Failure::broken(Error::Unknown(format!("{name}: no answer within {limit:?}")))),
         };
         self.unanswered.fetch_sub(1, Ordering::AcqRel);
         if answer.as_ref().is_err_and(|failure| failure.is_broken) {
             self.is_broken.store(true, Ordering::Release);
         }
         answer
-    }
-}
-
-fn no_answer(name: &str, limit: Duration) -> Failure {
-    Failure {
-        error: Error::Unknown(format!("{name}: no answer within {limit:?}")),
-        is_broken: true,
-        is_worth_repeating: false,
     }
 }

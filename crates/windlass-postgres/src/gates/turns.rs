@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    Error, JobState, LaneId, Result, State, Timestamp,
+    JobState, LaneId, Result, State, Timestamp,
     gate::{JobView, Turn, turn, window},
 };
 
@@ -67,8 +67,7 @@ async fn lock(
     // wait for each other.
     session.rollback().await;
     session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
-    let error = Error::Unavailable("jobs were made or forgotten meanwhile; try again".to_owned());
-    Err(Failure { error, is_broken: false, is_worth_repeating: true })
+    Err(Failure::outrun("jobs were made or forgotten meanwhile; try again".to_owned()))
 }
 
 /// Locks jobs, makes held tasks ready where there is room, and holds ready tasks again where there is none.
