@@ -12,10 +12,14 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_core::{Demand, Result, Timestamp, crash::QUIET_PER_CRASH};
+use windlass_core::{Demand, Result, Timestamp};
 
 use crate::{
-    claim::{read_position::Start, row::unreadable, suspect::last_chance},
+    claim::{
+        read_position::Start,
+        row::unreadable,
+        suspect::{ISOLATION_MS, last_chance},
+    },
     connection::{options::Clock, pool::Session, sync::Lock},
     shared::Shared,
     sql,
@@ -53,7 +57,6 @@ pub(crate) async fn look(
     start: &Start,
 ) -> Result<View> {
     let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let isolation = QUIET_PER_CRASH.as_millis() as i64;
     let row = session
         .row(
             &sql::LOOK,
@@ -65,7 +68,7 @@ pub(crate) async fn look(
                 &start.lows,
                 &start.afters,
                 &last_chance,
-                &isolation,
+                &ISOLATION_MS,
             ],
         )
         .await?

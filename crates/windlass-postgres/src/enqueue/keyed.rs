@@ -37,9 +37,7 @@ async fn add_once(
     let (answers, added) = match insert_planned(shared, &mut session, tasks, lanes, plan).await {
         Ok(done) => done,
         Err(failure) => {
-            if !failure.is_broken {
-                session.rollback().await;
-            }
+            session.rollback().await;
             return Err(failure);
         }
     };

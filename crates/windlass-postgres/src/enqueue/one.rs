@@ -9,12 +9,14 @@ use std::{sync::Arc, time::Duration};
 use tokio::sync::oneshot;
 use windlass_core::{
     Claimed, Demand, Enqueued, Error, Lane, NewTask, Result, TaskId, Timestamp,
-    crash::QUIET_PER_CRASH,
     store::{Safe, only},
 };
 
 use crate::{
-    claim::{read_position::Start, suspect::last_chance},
+    claim::{
+        read_position::Start,
+        suspect::{ISOLATION_MS, last_chance},
+    },
     connection::pool::{Session, closed},
     enqueue::{Columns, add, has_only_a_payload, lanes_of},
     shared::Shared,
@@ -44,7 +46,7 @@ pub(super) async fn add_one(
     let worker = taker.map(|(demand, _)| demand.worker.0);
     let claim_no = taker.map(|(demand, _)| demand.claim_no as i64);
     let before = taker.map_or_else(Start::default, |(_, lane)| shared.start(&[lane.id]));
-    let (last_chance, isolation) = (last_chance(&shared.rules), QUIET_PER_CRASH.as_millis() as i64);
+    let last_chance = last_chance(&shared.rules);
     let mut added = None;
     session
         .query_then_flush(
@@ -69,7 +71,7 @@ pub(super) async fn add_one(
                 &before.lows,
                 &before.afters,
                 &last_chance,
-                &isolation,
+                &ISOLATION_MS,
             ],
             |rows| {
                 let Some(answer) = rows.first() else { return };

@@ -227,7 +227,7 @@ async fn change_once(shared: &Shared, name: &Name, action: WorkflowAction) -> Re
     let mut session = shared.pool.session().await?;
     session.begin().await?;
     let held = lock(&mut session, &BTreeSet::from([name.as_str().to_owned()])).await?;
-    let changed = match held.0.get(name.as_str()) {
+    let changed: Result<u64, Failure> = match held.0.get(name.as_str()) {
         None => Err(Error::NotFound(format!("workflow {name}")).into()),
         Some(row) => match (action, row.blocked_by) {
             (WorkflowAction::Cancel, _) => cancel_all(shared, &mut session, &held, name).await,
@@ -242,10 +242,7 @@ async fn change_once(shared: &Shared, name: &Name, action: WorkflowAction) -> Re
             Ok(changed)
         }
         Err(failure) => {
-            let failure: Failure = failure;
-            if !failure.is_broken {
-                session.rollback().await;
-            }
+            session.rollback().await;
             Err(failure)
         }
     }

@@ -26,6 +26,7 @@ use crate::{
     settle::{self, Ended, HeldLease, next_due},
     shared::Shared,
     sql,
+    wakeup::doorbell::numbers,
 };
 
 /// Leases that one transaction hands back.
@@ -169,8 +170,7 @@ pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[La
         return;
     }
     shared.tell_ready();
-    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
-    let _ = shared.doorbell.notify_another(session, &lanes).await;
+    let _ = shared.doorbell.notify_another(session, &numbers(lanes)).await;
 }
 
 /// Stores the progress of an attempt.

@@ -1,8 +1,8 @@
 //! What the store tells of itself and of its workers.
 
-use windlass_core::{Error, Name, Result, Timestamp, WorkerCounts, WorkerId, WorkerRecord, store::StoreInfo};
+use windlass_core::{Error, Result, Timestamp, WorkerCounts, WorkerId, WorkerRecord, store::StoreInfo};
 
-use crate::{shared::Shared, sql};
+use crate::{operate::record::names, shared::Shared, sql};
 
 /// Workers in one list.
 const WORKERS_MAX: i64 = 10_000;
@@ -44,10 +44,6 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
 /// Every worker, also those that left or died in the last day.
 pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
     let rows = shared.pool.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
-    let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {
-        let texts: Vec<String> = row.get(place);
-        texts.iter().filter_map(|text| Name::stored("name", text).ok()).collect()
-    };
     let worker = |row: &tokio_postgres::Row| WorkerRecord {
         id: WorkerId(row.get(0)),
         host: row.get(1),

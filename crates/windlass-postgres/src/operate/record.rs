@@ -88,6 +88,11 @@ fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
     Some(Payload::from_stored(encoding(code?), bytes?))
 }
 
+/// An array of names. A name that is not allowed is left out.
+pub(crate) fn names(row: &Row, place: usize) -> Vec<Name> {
+    row.get::<_, Vec<&str>>(place).into_iter().filter_map(|text| Name::stored("name", text).ok()).collect()
+}
+
 /// A name that may be absent. A name that is not allowed is left out, so that its task can go on.
 pub(crate) fn name(row: &Row, place: usize, what: &str) -> Option<Name> {
     row.get::<_, Option<&str>>(place).and_then(|text| Name::stored(what, text).ok())

@@ -4,12 +4,13 @@
 
 use std::{
     collections::HashMap,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Name, Result, State,
+    Lane, Result, State,
     store::{Depth, LaneRecord, READY_LANES_MAX},
     usage::ReadyLines,
 };
@@ -107,47 +108,36 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
             pace.looks.begin(LOOK_TIME_MAX * SHARE);
         }
     }
-    let Some(seen) = seen else {
-        // The leader's figures are older, but they are all there is.
-        let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
-        return Ok(records(shared, &paused, |depth, state, place| {
-            let n = kept.get(&place).copied().unwrap_or(0);
-            depth.change(state, n);
-            if n > 0 {
-                depth.about.insert(state);
-            }
-        }));
-    };
-    let seen = figures(&seen);
-    let mut large: Vec<i16> = Vec::new();
-    for state in seen.keys().map(|(_, state)| *state) {
-        let n: i64 = seen.iter().filter(|((_, of), _)| *of == state).map(|(_, n)| *n).sum();
-        if n > LOOK_MAX && !large.contains(&state) {
-            large.push(state);
-        }
+    let seen = seen.as_deref().map(figures);
+    // States with more tasks than a look counts.
+    let mut large: HashMap<i16, i64> = HashMap::new();
+    for ((_, state), n) in seen.iter().flatten() {
+        *large.entry(*state).or_default() += n;
     }
-    let kept =
-        if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
-    Ok(records(shared, &paused, |depth, state, place| {
-        let look = seen.get(&place).copied().unwrap_or(0);
-        if large.contains(&place.1) {
-            note_large(depth, state, look, kept.get(&place).copied().unwrap_or(0));
-        } else {
-            depth.change(state, look);
-        }
-    }))
-}
-
-/// Every lane in use with its figures; `note` writes the figure for each lane and state.
-fn records(
-    shared: &Shared,
-    paused: &[Name],
-    note: impl Fn(&mut Depth, State, (i32, i16)),
-) -> Vec<LaneRecord> {
-    let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
+    large.retain(|_, n| *n > LOOK_MAX);
+    let kept = if seen.is_some() && large.is_empty() {
+        Figures::new()
+    } else {
+        figures(&session.query(&sql::DEPTH_KEPT, &[]).await?)
+    };
+    let record = |lane: &Arc<Lane>| {
         let mut depth = Depth::default();
         for state in State::ALL {
-            note(&mut depth, state, (lane.id.0 as i32, state.code() as i16));
+            let place = (lane.id.0 as i32, state.code() as i16);
+            let n = |figures: &Figures| figures.get(&place).copied().unwrap_or(0);
+            match &seen {
+                Some(seen) if large.contains_key(&place.1) => {
+                    note_large(&mut depth, state, n(seen), n(&kept));
+                }
+                Some(seen) => depth.change(state, n(seen)),
+                // The leader's figures are older, but they are all there is.
+                None => {
+                    depth.change(state, n(&kept));
+                    if n(&kept) > 0 {
+                        depth.about.insert(state);
+                    }
+                }
+            }
         }
         LaneRecord {
             queue: lane.queue.clone(),
@@ -156,7 +146,7 @@ fn records(
             depth,
         }
     };
-    shared.lanes.in_use().iter().map(record).collect()
+    Ok(shared.lanes.in_use().iter().map(record).collect())
 }
 
 /// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that is

@@ -80,7 +80,7 @@ async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result
         session.commit().await
     };
     let made = made.await;
-    if made.as_ref().is_err_and(|failure| !failure.is_broken) {
+    if made.is_err() {
         session.rollback().await;
     }
     made
