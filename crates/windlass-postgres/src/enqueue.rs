@@ -6,16 +6,14 @@ pub(crate) mod in_transaction;
 pub(crate) mod keyed;
 pub(crate) mod one;
 
-use windlass_core::{
-    Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, TaskId, Timestamp,
-};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, Timestamp};
 
 use crate::{
     connection::{
         conn::Param,
         error::Failure,
         pool::Session,
-        values::{column, ms, ms_up, narrow},
+        values::{Cells, column, ms, ms_up, narrow},
     },
     shared::Shared,
     sql,
@@ -136,7 +134,7 @@ pub(crate) async fn insert(
         &column(&rows, |row| row.job_concurrency),
     ];
     let rows = session.query(&sql::ENQUEUE, params).await?;
-    let due = |row: &tokio_postgres::Row| row.get::<_, Option<i64>>(2).map(Timestamp::from_ms);
+    let due = |row: &tokio_postgres::Row| row.time_if_any(2);
     Ok(Added {
         tasks: rows.iter().map(|row| Enqueued { cancelled: row.get(4), ..added(row) }).collect(),
         is_ready: rows.iter().any(|row| row.get::<_, i32>(3) == State::Ready.code() as i32),
@@ -145,7 +143,7 @@ pub(crate) async fn insert(
 }
 
 fn added(row: &tokio_postgres::Row) -> Enqueued {
-    Enqueued::new(TaskId::from_raw(row.get(0)))
+    Enqueued::new(row.task(0))
 }
 
 /// Whether a task may start at once and has nothing that `enqueue_plain.sql` does not write.

@@ -19,7 +19,7 @@ use crate::{
         error::Failure,
         pool::Session,
         repeat::repeat,
-        values::{column, ms},
+        values::{Cells, column, ms},
     },
     gates::{
         admit, job,
@@ -68,7 +68,7 @@ async fn cancel_some(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<Re
         left.retain(|id| !results.contains_key(id));
         let raw = column(&left, |id| id.raw());
         let asked = session.query(&sql::ASK_CANCEL, &[&raw, &reason, &shared.doorbell.channel]).await?;
-        results.extend(asked.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Running))));
+        results.extend(asked.iter().map(|row| (row.task(0), Ok(State::Running))));
         left.retain(|id| !results.contains_key(id));
         // A task that is left has ended, never was, or has just changed its state: it is looked at again.
         let states = inspect::states(&mut session, &left).await?;
@@ -97,7 +97,7 @@ async fn end_unstarted(
 ) -> Result<(Vec<TaskId>, Vec<LaneId>), Failure> {
     let raw = column(ids, |id| id.raw());
     let ended = delete_unstarted(shared, session, &raw, reason, false).await?;
-    let (mut ended, mut lanes) = (column(&ended, |row| TaskId::from_raw(row.get(0))), Vec::new());
+    let (mut ended, mut lanes) = (column(&ended, |row| row.task(0)), Vec::new());
     if ended.len() < ids.len() {
         let (steps, followed) = cancel_steps(shared, session, &raw, reason).await?;
         ended.extend(steps);
@@ -147,7 +147,7 @@ async fn cancel_steps(
         .collect();
     let lanes = workflow::advance(shared, session, &held, &ends).await?;
     session.commit().await?;
-    Ok((cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
+    Ok((cancelled.iter().map(|row| row.task(0)).collect(), lanes))
 }
 
 /// Ends the tasks that have not started. Answers how many, and the lanes of the steps that follow.
@@ -190,9 +190,8 @@ async fn redrive_some(
     if let Some(due) = rows.iter().map(|row| row.get::<_, i64>(1)).min() {
         shared.subscribers.tell_due(Timestamp::from_ms(due));
     }
-    let state = |row: &Row| State::from_code(i64::from(row.get::<_, i16>(2))).unwrap_or(State::Scheduled);
-    let mut results: HashMap<_, _> =
-        rows.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(state(row)))).collect();
+    let state = |row: &Row| row.state(2).unwrap_or(State::Scheduled);
+    let mut results: HashMap<_, _> = rows.iter().map(|row| (row.task(0), Ok(state(row)))).collect();
     refuse_others(&mut session, ids, &mut results, Refusal::NotDead).await?;
     Ok(results)
 }
@@ -237,8 +236,7 @@ async fn remove_some(shared: &Shared, ids: &[TaskId]) -> Result<Results, Failure
     let mut session = shared.pool.session().await?;
     let raw = column(ids, |id| id.raw());
     let removed = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
-    let mut results: HashMap<_, _> =
-        removed.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
+    let mut results: HashMap<_, _> = removed.iter().map(|row| (row.task(0), Ok(State::Dead))).collect();
     let why = |state| if state == State::Dead { Refusal::Blocks } else { Refusal::CannotGo(state) };
     refuse_others(&mut session, ids, &mut results, why).await?;
     Ok(results)

@@ -15,7 +15,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat},
+    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat, values::Cells},
     gates::{
         admit,
         workflow::{self, Held, StepEnd},
@@ -109,7 +109,7 @@ async fn settle_missing(
 async fn replay(session: &mut Session<'_>, batch: &SettleBatch) -> Result<Settled, Failure> {
     let settler = batch.settler_no as i32;
     let row = session.row(&sql::SETTLE_REPLAY, &[&batch.worker.0, &settler]).await?;
-    let Some(row) = row.filter(|row| row.get::<_, i64>(0) as u64 >= batch.batch_no) else {
+    let Some(row) = row.filter(|row| row.number(0) >= batch.batch_no) else {
         return Ok(all_fenced(batch));
     };
     let last: i64 = row.get(0);
@@ -198,7 +198,7 @@ async fn settle_under(
     if stay.is_some() {
         ended.add(&answers.next().unwrap_or_default());
     }
-    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
+    let next_due = answers.next().and_then(|rows| rows.first().map(|row| row.time(0)));
     ends.write_asked(shared, &mut session, worker, &mut ended).await?;
     let unsaid: BTreeSet<_> = ended.workflows.difference(workflows).cloned().collect();
     if !unsaid.is_empty() {
@@ -226,7 +226,7 @@ async fn settle_under(
 
 /// When the next scheduled task is due.
 pub(crate) async fn next_due(session: &mut Session<'_>) -> Result<Option<Timestamp>, Failure> {
-    Ok(session.row(&sql::NEXT_DUE, &[]).await?.map(|row| Timestamp::from_ms(row.get(0))))
+    Ok(session.row(&sql::NEXT_DUE, &[]).await?.map(|row| row.time(0)))
 }
 
 /// Hands leases back inside the session's transaction, in the order of the tasks. Answers their lanes.
@@ -280,7 +280,7 @@ impl Ended {
             let state = State::from_code(i64::from(state));
             self.tasks.insert(task);
             if state == Some(State::Ready) {
-                self.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
+                self.lanes_ready.push(row.lane(1));
             }
             self.jobs.extend(row.get::<_, Option<String>>(3));
             let Some(workflow) = row.get::<_, Option<String>>(4) else { continue };

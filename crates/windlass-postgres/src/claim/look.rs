@@ -20,7 +20,7 @@ use crate::{
         row::unreadable,
         suspect::{ISOLATION_MS, last_chance},
     },
-    connection::{options::Clock, pool::Session, sync::Lock},
+    connection::{options::Clock, pool::Session, sync::Lock, values::Cells},
     shared::Shared,
     sql,
     upkeep::lanes::LanesInUse,
@@ -74,13 +74,13 @@ pub(crate) async fn look(
         .await?
         .ok_or_else(|| unreadable("a look without an answer"))?;
     let view = View {
-        now: Timestamp::from_ms(row.get(0)),
+        now: row.time(0),
         is_live: row.get(1),
         is_isolated: row.get(2),
         has_suspects: row.get(3),
         has_ready: row.get(4),
         is_blocked: row.get(5),
-        next_due: row.get::<_, Option<i64>>(6).map(Timestamp::from_ms),
+        next_due: row.time_if_any(6),
         lanes: LanesInUse { n: row.get::<_, i64>(7) as usize, sum: row.get(8) },
         has_todo: row.get(9),
     };

@@ -15,7 +15,7 @@ use crate::{
         take::Took,
         wanted,
     },
-    connection::pool::Session,
+    connection::{pool::Session, values::Cells},
     shared::Shared,
     sql,
     wakeup::doorbell::numbers,
@@ -48,8 +48,8 @@ async fn turn_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) ->
 
 fn held_group(row: &Row) -> Option<HeldGroup> {
     let group = Group::from_stored(row.get::<_, Option<i64>>(1)?);
-    let crashes = row.get::<_, i32>(2) as u32;
-    let claimed_at = Timestamp::from_ms(row.get(3));
+    let crashes = row.small(2);
+    let claimed_at = row.time(3);
     Some(HeldGroup { group, crashes, quiet_until: crash::quiet_until(claimed_at, crashes) })
 }
 
@@ -61,8 +61,7 @@ async fn groups_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) 
         return Ok((Vec::new(), false));
     }
     let group = |row: &Row| Group::from_stored(row.get(0));
-    let waiting: Vec<(Group, u32)> =
-        rows.iter().map(|row| (group(row), row.get::<_, i32>(1) as u32)).collect();
+    let waiting: Vec<(Group, u32)> = rows.iter().map(|row| (group(row), row.small(1))).collect();
     let chosen = turn_of(shared, session, demand).await?.choose(&waiting, &shared.rules);
     let is_misplaced = |row: &Row| row.get(if chosen.contains(&group(row)) { 3 } else { 2 });
     let is_misplaced = rows.iter().any(is_misplaced);

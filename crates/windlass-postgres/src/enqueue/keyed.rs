@@ -8,7 +8,12 @@ use std::collections::HashMap;
 use windlass_core::{Enqueued, Error, Name, NewTask, Result, TaskId};
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat, values::column},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, column},
+    },
     enqueue::{self, Added, Columns, insert, lanes_of},
     shared::Shared,
     sql,
@@ -103,7 +108,7 @@ fn pick<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
 /// The task that a key belongs to, while that is remembered.
 pub(crate) async fn holder(shared: &Shared, queue: &Name, key: &str) -> Result<Option<TaskId>> {
     let row = shared.pool.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
-    Ok(row.map(|row| TaskId::from_raw(row.get(0))))
+    Ok(row.map(|row| row.task(0)))
 }
 
 /// For each task with a key, the place of the first task of the batch with that key. Decided before anything is

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, JobChange, JobRecord, JobState, LaneId, Name, Result, State, TaskId, TaskRecord, Timestamp,
+    Error, JobChange, JobRecord, JobState, LaneId, Name, Result, State, TaskId, TaskRecord,
     gate::{COUNT_MAX, GateView},
     source::DutyReport,
 };
@@ -13,7 +13,7 @@ use crate::{
         error::Failure,
         pool::Session,
         repeat::repeat,
-        values::{ms, narrow},
+        values::{Cells, ms, narrow},
     },
     gates::{
         admit::{self, Admitted, Todo},
@@ -53,14 +53,14 @@ pub(crate) async fn list(
 fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
     Some(JobRecord {
         name: Name::stored("job", row.get::<_, &str>(0)).ok()?,
-        state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
+        state: row.job_state(1),
         concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
         delay: row.get::<_, Option<i64>>(3).map(|ms| Duration::from_millis(ms.max(0) as u64)),
-        created_at: Timestamp::from_ms(row.get(4)),
-        last_start: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
-        ready: row.get::<_, i64>(6) as u64,
-        running: row.get::<_, i64>(7) as u64,
-        held: row.get::<_, i64>(8) as u64,
+        created_at: row.time(4),
+        last_start: row.time_if_any(5),
+        ready: row.number(6),
+        running: row.number(7),
+        held: row.number(8),
     })
 }
 
@@ -115,7 +115,7 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
 /// Records starts if the job has a delay, from the row that it has now. Answers whether a task runs whose
 /// start was not recorded. A job that ends its tasks starts nothing, so that waits until the job is resumed.
 async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row) -> Result<bool, Failure> {
-    let state = JobState::from_code(i64::from(row.get::<_, i16>(0))).unwrap_or(JobState::Paused);
+    let state = row.job_state(0);
     if state.ends_what_comes_back() {
         return Ok(false);
     }
@@ -126,7 +126,7 @@ async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row)
 
 async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<JobState>, Failure> {
     let row = session.row(&sql::JOB_LOCK, &[&vec![name.as_str()]]).await?;
-    Ok(row.map(|row| JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused)))
+    Ok(row.map(|row| row.job_state(1)))
 }
 
 /// Does what must follow a transaction that gave turns, once it is committed.
@@ -161,7 +161,7 @@ pub(crate) async fn cancel_tasks(
         if rows.is_empty() {
             return Ok(cancelled);
         }
-        let ids: Vec<TaskId> = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let ids: Vec<TaskId> = rows.iter().map(|row| row.task(0)).collect();
         let (changed, lanes) = operate::cancel_unstarted(shared, &ids, reason).await?;
         lanes_ready.extend(lanes);
         if changed == 0 {
@@ -219,7 +219,7 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     if let Some(name) = &task.job {
         view.job = list(shared, None, Some(name), 1).await?.into_iter().next();
         let rows = shared.pool.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
-        view.occupants = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        view.occupants = rows.iter().map(|row| row.task(0)).collect();
     }
     if let Some(name) = &task.workflow {
         view.workflow = workflow::list(shared, false, None, Some(name), 1).await?.into_iter().next();

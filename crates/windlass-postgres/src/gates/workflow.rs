@@ -9,7 +9,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{error::Failure, pool::Session, repeat::repeat, values::Cells},
     gates::admit::{self, Admitted, TODO_WORKFLOW},
     operate,
     shared::Shared,
@@ -116,8 +116,8 @@ async fn pass(
     let mut jobs = BTreeSet::new();
     for row in &session.query(&sql::WORKFLOW_PASS, &[&names]).await? {
         admitted.moved += 1;
-        match State::from_code(i64::from(row.get::<_, i16>(1))) {
-            Some(State::Ready) => admitted.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(0)))),
+        match row.state(1) {
+            Some(State::Ready) => admitted.lanes_ready.push(row.lane(0)),
             Some(State::Held) => jobs.extend(row.get::<_, Option<String>>(2)),
             _ => {
                 if let Some(due) = row.get::<_, Option<i64>>(3) {
@@ -182,7 +182,7 @@ async fn cancel(
         return Ok(0);
     }
     let rows = operate::delete_unstarted(shared, session, ids, reason, true).await?;
-    shared.awaited.wake(rows.iter().map(|row| TaskId::from_raw(row.get(0))));
+    shared.awaited.wake(rows.iter().map(|row| row.task(0)));
     Ok(rows.len() as u64)
 }
 
@@ -207,11 +207,11 @@ fn record(row: &tokio_postgres::Row) -> Option<WorkflowRecord> {
     Some(WorkflowRecord {
         name: Name::stored("workflow", row.get::<_, &str>(0)).ok()?,
         on_failure: OnFailure::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or_default(),
-        created_at: Timestamp::from_ms(row.get(2)),
+        created_at: row.time(2),
         head: head.map(TaskId::from_raw),
         head_state: row.get::<_, Option<i16>>(5).and_then(|code| State::from_code(i64::from(code))),
         blocked_by: row.get::<_, Option<i64>>(3).map(TaskId::from_raw),
-        steps: row.get::<_, i64>(6) as u64,
+        steps: row.number(6),
     })
 }
 
@@ -257,7 +257,7 @@ async fn retry(shared: &Shared, session: &mut Session<'_>, name: &Name, task: i6
         return Err(Error::Conflict(why).into());
     };
     session.query(&sql::WORKFLOW_FREE, &[&vec![name.as_str()], &false]).await?;
-    shared.subscribers.tell_due(Timestamp::from_ms(row.get(1)));
+    shared.subscribers.tell_due(row.time(1));
     Ok(1)
 }
 

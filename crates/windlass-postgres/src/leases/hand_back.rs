@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
+    Error, LaneId, LeaseRef, Result, WorkerId,
     crash::{self, Fate, Group, Victim},
     source::DutyReport,
     worker::{check_slots, not_live},
@@ -20,7 +20,7 @@ use crate::{
         pool::{Pool, Session},
         repeat::repeat,
         sync::Pause,
-        values::ms,
+        values::{Cells, ms},
     },
     gates::{admit, job, workflow},
     settle::{self, Ended, HeldLease, next_due},
@@ -156,11 +156,11 @@ pub(crate) fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
 }
 
 pub(crate) fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
-    LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
+    LeaseRef { id: row.task(0), lease: row.small(1) }
 }
 
 pub(crate) fn claim_of(row: &tokio_postgres::Row) -> u64 {
-    row.get::<_, i64>(3) as u64
+    row.number(3)
 }
 
 /// Tells this process that something is ready, and notifies another idle process. These are only hints, so a
@@ -299,7 +299,7 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
 fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec<bool>, Vec<Option<i32>>) {
     let victim = |row: &tokio_postgres::Row| Victim {
         id: lease_of(row).id,
-        crashes: row.get::<_, i32>(4) as u32,
+        crashes: row.small(4),
         group: Group::from_stored(row.get(5)),
     };
     let victims: Vec<Victim> = rows.iter().map(victim).collect();
@@ -318,7 +318,7 @@ fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec
 pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let rows = shared.claims.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
     let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
-    let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
+    let mut lanes: Vec<LaneId> = ready.iter().map(|row| row.lane(0)).collect();
     let has_room = if held.is_empty() { DutyReport::default() } else { admit::admit(shared).await? };
     lanes.extend(has_room.lanes_ready);
     lanes.sort_unstable();
@@ -327,7 +327,7 @@ pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyRepor
     Ok(DutyReport {
         moved: rows.len() as u64,
         lanes_ready: lanes,
-        next_due: next.as_ref().map(|row| Timestamp::from_ms(row.get(0))),
+        next_due: next.as_ref().map(|row| row.time(0)),
         // Due and not taken: beyond the limit, or another process has locked it.
         more: rows.len() as u64 >= u64::from(limit) && next.is_some_and(|row| row.get(1)),
         ..DutyReport::default()

@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_core::{Result, Timestamp};
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{error::Failure, pool::Session, values::Cells},
     shared::Shared,
     sql,
     upkeep::leader::{self, CHUNK_ROWS, Term},
@@ -99,9 +99,9 @@ async fn parts(shared: &Shared) -> Result<Vec<Part>> {
     let rows = shared.duties.query(&sql::PARTS, &[&shared.options.schema.as_str()]).await?;
     let part = |row: &tokio_postgres::Row| Part {
         name: row.get(0),
-        until: Timestamp::from_ms(row.get(2)),
-        bytes: row.get::<_, i64>(3) as u64,
-        rows: row.get::<_, i64>(4) as u64,
+        until: row.time(2),
+        bytes: row.number(3),
+        rows: row.number(4),
     };
     Ok(rows.iter().map(part).collect())
 }

@@ -17,7 +17,7 @@ use crate::{
         pool::Session,
         repeat::repeat,
         sync::Pause,
-        values::ms,
+        values::{Cells, ms},
     },
     gates::job,
     shared::Shared,
@@ -149,7 +149,7 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         .await?
         .ok_or_else(|| Error::Unavailable("there is no row of the leader".to_owned()))?;
     let Some(number) = row.get::<_, Option<i64>>(0) else {
-        let led_for = Duration::from_millis(row.get::<_, i64>(1) as u64);
+        let led_for = Duration::from_millis(row.number(1));
         leadership.is_led.begin(led_for.min(TERM));
         return Ok(None);
     };
@@ -165,7 +165,7 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         parts: row.get(9),
         sessions: row.get(10),
     };
-    Ok(Some((Term { number, now: Timestamp::from_ms(row.get(2)) }, due)))
+    Ok(Some((Term { number, now: row.time(2) }, due)))
 }
 
 impl Leadership {

@@ -3,12 +3,12 @@
 use async_trait::async_trait;
 use tokio_postgres::Row;
 use windlass_core::{
-    CallRecord, NewCall, Operators, Result, RunRow, Timestamp,
+    CallRecord, NewCall, Operators, Result, RunRow,
     operators::{CALLS_KEPT, RUNS_KEPT, RUNS_MAX, StillRuns, check_run, too_many_runs},
 };
 
 use crate::{
-    connection::values::{column, ms},
+    connection::values::{Cells, column, ms},
     sql,
     store::PostgresStore,
 };
@@ -69,20 +69,20 @@ fn number(n: u64) -> i64 {
 
 fn run(row: &Row) -> RunRow {
     RunRow {
-        id: row.get::<_, i64>(0).unsigned_abs(),
-        version: row.get::<_, i64>(1).unsigned_abs(),
+        id: row.number(0),
+        version: row.number(1),
         is_running: row.get(2),
-        started_at: Timestamp::from_ms(row.get(3)),
-        updated_at: Timestamp::from_ms(row.get(4)),
-        read_at: Timestamp::from_ms(row.get(5)),
+        started_at: row.time(3),
+        updated_at: row.time(4),
+        read_at: row.time(5),
         text: row.get(6),
     }
 }
 
 fn call(row: &Row) -> CallRecord {
     CallRecord {
-        id: row.get::<_, i64>(0).unsigned_abs(),
-        at: Timestamp::from_ms(row.get(1)),
+        id: row.number(0),
+        at: row.time(1),
         who: row.get(2),
         call: row.get(3),
         about: row.get(4),

@@ -7,7 +7,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, repeat::repeat},
+    connection::{error::Failure, repeat::repeat, values::Cells},
     enqueue::{self, keyed},
     gates::admit,
     shared::Shared,
@@ -40,7 +40,7 @@ impl Schedules for PostgresStore {
     async fn due(&self, limit: u32) -> Result<DueSchedules> {
         // One row more than asked for: the first schedule that is not due says when to look again.
         let rows = self.shared().duties.query(&sql::SCHEDULE_DUE, &[&(i64::from(limit) + 1)]).await?;
-        let now = rows.first().map(|row| Timestamp::from_ms(row.get(0)));
+        let now = rows.first().map(|row| row.time(0));
         let now = now.ok_or_else(|| Error::Unavailable("the server told no time".to_owned()))?;
         let all = rows.iter().filter_map(|row| record(row, 1));
         let (mut due, later): (Vec<_>, Vec<_>) = all.partition(|row| row.next_at.is_some_and(|at| at <= now));
@@ -57,7 +57,7 @@ impl Schedules for PostgresStore {
 }
 
 fn record(row: &Row, from: usize) -> Option<ScheduleRow> {
-    let time = |column: usize| row.get::<_, Option<i64>>(from + column).map(Timestamp::from_ms);
+    let time = |column: usize| row.time_if_any(from + column);
     Some(ScheduleRow {
         name: Name::stored("schedule", row.get::<_, Option<&str>>(from)?).ok()?,
         spec: row.get(from + 1),

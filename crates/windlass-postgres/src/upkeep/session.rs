@@ -2,10 +2,14 @@
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
-use windlass_core::{Name, NewSession, Result, SessionRecord, Sessions, Timestamp, session::SESSIONS_MAX};
+use windlass_core::{Name, NewSession, Result, SessionRecord, Sessions, session::SESSIONS_MAX};
 
 use super::token;
-use crate::{connection::values::ms, sql, store::PostgresStore};
+use crate::{
+    connection::values::{Cells, ms},
+    sql,
+    store::PostgresStore,
+};
 
 #[async_trait]
 impl Sessions for PostgresStore {
@@ -43,9 +47,9 @@ fn record(row: &Row) -> Result<SessionRecord> {
         token: token::record(row)?,
         id: Name::stored("session", row.get::<_, &str>(8))?,
         hash: token::hash(row, 9)?,
-        created_at: Timestamp::from_ms(row.get(10)),
-        expires_at: Timestamp::from_ms(row.get(11)),
-        seen_at: Timestamp::from_ms(row.get(12)),
-        read_at: Timestamp::from_ms(row.get(13)),
+        created_at: row.time(10),
+        expires_at: row.time(11),
+        seen_at: row.time(12),
+        read_at: row.time(13),
     })
 }

@@ -2,11 +2,15 @@
 
 use async_trait::async_trait;
 use windlass_core::{
-    Error, Name, NewToken, Result, Sessions, Timestamp, TokenHash, TokenRecord, Tokens,
+    Error, Name, NewToken, Result, Sessions, TokenHash, TokenRecord, Tokens,
     token::{Bound, TOKENS_MAX},
 };
 
-use crate::{connection::values::ms, sql, store::PostgresStore};
+use crate::{
+    connection::values::{Cells, ms},
+    sql,
+    store::PostgresStore,
+};
 
 #[async_trait]
 impl Tokens for PostgresStore {
@@ -60,8 +64,8 @@ pub(super) fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
         hash: hash(row, 2)?,
         scopes,
         bound,
-        created_at: Timestamp::from_ms(row.get(4)),
-        expires_at: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
+        created_at: row.time(4),
+        expires_at: row.time_if_any(5),
         is_expired: row.get(6),
     })
 }
