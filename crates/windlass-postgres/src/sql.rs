@@ -259,7 +259,7 @@ const SHARED: &[(&str, &str)] = &[
 ];
 
 /// A statement with its parts inserted, and without its comments.
-pub(crate) fn whole(text: &str) -> String {
+pub fn whole(text: &str) -> String {
     let bare = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
         lines.collect::<Vec<_>>().join("\n")

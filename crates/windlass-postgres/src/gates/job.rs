@@ -19,6 +19,7 @@ use crate::{
         admit::{self, Admitted, Todo},
         turns, workflow,
     },
+    leases::hand_back::tell,
     operate,
     shared::Shared,
     sql,
@@ -137,7 +138,7 @@ async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
         cancel_tasks(shared, name, *up_to, reason, &mut lanes_ready).await?;
     }
     if !lanes_ready.is_empty() {
-        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
+        tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
     }
     if let Some(due) = admitted.next_due {
         shared.subscribers.tell_due(due);
@@ -204,7 +205,7 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
     let mut lanes_ready = Vec::new();
     let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut lanes_ready).await?;
     if !lanes_ready.is_empty() {
-        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
+        tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
     }
     if now {
         ask_running(shared, name, gone_before, &reason).await?;
@@ -236,9 +237,7 @@ pub(crate) async fn check_gates(shared: &Shared) {
         shared.gates.query(&sql::TODO_ROOM, &[]).await?;
         admit::unpark(shared).await
     };
-    if let Err(failure) = look.await {
-        tracing::debug!(error = %failure.error, "held tasks could not be looked at");
-    }
+    forgive(look.await, "held tasks could not be looked at");
     admit::admit_after(shared).await;
 }
 
@@ -255,8 +254,13 @@ pub(crate) async fn note_held(shared: &Shared) {
         shared.gates.query(&sql::TODO_HELD, &[]).await?;
         admit::unpark(shared).await
     };
-    if let Err(failure) = noted.await {
-        tracing::debug!(error = %failure.error, "held tasks wait for the next look at their jobs");
+    forgive(noted.await, "held tasks wait for the next look at their jobs");
+}
+
+/// The next look at the gates does what failed.
+fn forgive(done: Result<(), Failure>, what: &str) {
+    if let Err(failure) = done {
+        tracing::debug!(error = %failure.error, "{what}");
     }
 }
 
@@ -266,10 +270,8 @@ pub(crate) async fn lanes_became_dead(shared: &Shared) -> DutyReport {
     let went = async {
         let mut session = shared.gates.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
-        Ok::<(), Failure>(())
+        Ok(())
     };
-    if let Err(failure) = went.await {
-        tracing::debug!(error = %failure.error, "ready tasks of a lane that died wait for the next look");
-    }
+    forgive(went.await, "ready tasks of a lane that died wait for the next look");
     admit::admit_after(shared).await
 }

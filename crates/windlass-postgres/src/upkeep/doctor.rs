@@ -1,20 +1,19 @@
 //! What an operator should know of the server: rows that wait for a vacuum and which session keeps them,
 //! sizes, connections.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use windlass_core::Timestamp;
 
 use crate::{
     connection::{
-        conn::{Commits, Conn, Server},
-        driver::Driver,
+        conn::Conn,
         error::{Failure, OpenError},
         options::{Location, Options},
         values::Cells,
     },
     sql,
-    upkeep::migrate::refused,
+    upkeep::migrate::{connect, refused},
 };
 
 /// What was found.
@@ -88,13 +87,7 @@ pub struct Horizon {
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn examine(location: &Location, options: &Options) -> Result<Examination, OpenError> {
-    let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let driver = Driver::start("windlass-doctor").map_err(|error| unreachable(error.to_string()))?;
-    let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn = server
-        .connect(&driver, "doctor", &server.patience(), Commits::Safe)
-        .await
-        .map_err(|refusal| unreachable(refusal.text))?;
+    let (conn, _driver) = connect(location, options, "doctor").await?;
     look(&conn, options.schema.as_str()).await.map_err(|failure| refused(location, "examine", &failure))
 }
 
