@@ -26,7 +26,7 @@ use crate::{
     shared::Shared,
     sql,
     upkeep::lanes::LanesInUse,
-    wakeup::doorbell::numbers,
+    wakeup::doorbell::{disarm, numbers},
 };
 
 /// Most tasks that one demand may take.
@@ -123,11 +123,7 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     // Many notifications cost more than looks: while each look finds tasks the doorbell stays disarmed.
     if is_busy || (shared.doorbell.is_notified_often() && !answer.tasks.is_empty()) {
         shared.offers.withdraw();
-        // An error here must not lose what was claimed.
-        let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
-        if let Err(error) = disarmed.await {
-            tracing::debug!(%error, "the doorbell could not be disarmed");
-        }
+        disarm(shared, &lanes).await;
         answer.rest = Rest::More;
         return Ok(answer);
     }

@@ -7,7 +7,6 @@ pub(crate) mod driver;
 pub(crate) mod error;
 pub(crate) mod open;
 pub(crate) mod options;
-pub(crate) mod patience;
 pub(crate) mod pool;
 pub(crate) mod reach;
 pub(crate) mod repeat;

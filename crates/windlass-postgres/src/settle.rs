@@ -241,7 +241,11 @@ pub(crate) async fn hand_back(
     for held in leases {
         ends.stay(held.lease, How::Release, None, None);
     }
-    let mut ended = ends.write(shared, session, worker).await?;
+    let mut ended = Ended::default();
+    if let Some(params) = ends.staying.params(&worker.0) {
+        ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
+    }
+    ends.write_asked(shared, session, worker, &mut ended).await?;
     ended.pass_on(shared, session, &held).await?;
     Ok(ended)
 }

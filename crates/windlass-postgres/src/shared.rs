@@ -171,7 +171,7 @@ impl Shared {
 
     /// The address of the store, without secrets.
     pub(crate) fn location(&self) -> String {
-        self.server.location().to_string()
+        self.server.location.to_string()
     }
 }
 

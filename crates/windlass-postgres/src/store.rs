@@ -168,7 +168,7 @@ impl Source for PostgresStore {
     }
 
     fn run_beside(&self, claims: Loop) -> Option<Loop> {
-        self.shared.claims.spawn(claims);
+        self.shared.claims.handle().spawn(claims);
         None
     }
 }

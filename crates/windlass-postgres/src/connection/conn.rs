@@ -23,9 +23,8 @@ use crate::{
         driver::Driver,
         error::{self, Failure},
         options::{Location, Options},
-        patience::Patience,
         reach::{Reach, Refusal},
-        sync::Lock,
+        sync::{Lock, Patience},
         tls,
     },
     sql::{self, Rendered, Sql},
@@ -87,13 +86,14 @@ pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 
 /// A server, and how to connect to it.
 pub(crate) struct Server {
-    location: Location,
+    pub location: Location,
     tls: tls::Connect,
     pub statements: Rendered,
     pooled: bool,
     connect_timeout: Duration,
     statement_timeout: Duration,
-    reach: Reach,
+    /// Whether the server can be reached.
+    pub reach: Reach,
 }
 
 impl Server {
@@ -107,15 +107,6 @@ impl Server {
             statement_timeout: options.statement_timeout,
             reach: Reach::default(),
         })
-    }
-
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
-    }
-
-    /// Whether the server can be reached.
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.reach
     }
 
     /// How long a statement may take, unless its pool has another limit.
@@ -149,7 +140,7 @@ impl Server {
         };
         if !self.pooled {
             let told = conn.batch(&settings(commits)).await;
-            told.map_err(|failure| Refusal { text: failure.error.to_string(), is_full: false })?;
+            told.map_err(|failure| Refusal::new(failure.error.to_string()))?;
         }
         Ok(conn)
     }
@@ -170,14 +161,10 @@ impl Server {
             match tokio::time::timeout(server.connect_timeout, dial).await {
                 Ok(Ok(connected)) => Ok(connected),
                 Ok(Err(error)) => Err(error::of_connect(&error)),
-                Err(_) => Err(Refusal {
-                    text: format!("no answer within {:?}", server.connect_timeout),
-                    is_full: false,
-                }),
+                Err(_) => Err(Refusal::new(format!("no answer within {:?}", server.connect_timeout))),
             }
         });
-        dial.await
-            .unwrap_or_else(|_| Err(Refusal { text: "the store was closed".to_owned(), is_full: false }))
+        dial.await.unwrap_or_else(|_| Err(Refusal::new("the store was closed")))
     }
 }
 

@@ -19,7 +19,6 @@ use tokio::{
 use tokio_postgres::Row;
 use windlass_core::{
     Error, Result,
-    source::Loop,
     usage::{InUse, PoolMeter, PoolUsage},
 };
 
@@ -28,9 +27,8 @@ use crate::{
         conn::{Commits, Conn, Param, Server},
         driver::Driver,
         error::Failure,
-        patience::Patience,
         reach::Refusal,
-        sync::Lock,
+        sync::{Lock, Patience},
     },
     sql::Sql,
 };
@@ -84,11 +82,6 @@ impl Pool {
     /// The same pool, but commits are answered before they are on disk.
     pub(crate) fn soon(self) -> Self {
         Self { commits: Commits::Soon, ..self }
-    }
-
-    /// Runs a loop on the thread that drives these connections.
-    pub(crate) fn spawn(&self, part: Loop) {
-        self.driver.handle().spawn(part);
     }
 
     /// The runtime on which these connections are driven.
@@ -194,13 +187,13 @@ impl Pool {
             }
             Err(refusal) => {
                 outage.is_on = true;
-                Err(Error::Unavailable(format!("{}: {}", self.server.location(), refusal.text)))
+                Err(Error::Unavailable(format!("{}: {}", self.server.location, refusal.text)))
             }
         }
     }
 
     async fn dial(&self) -> Result<Conn, Refusal> {
-        let reach = self.server.reach();
+        let reach = &self.server.reach;
         let _turn = reach.turn().await?;
         match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
             Ok(conn) => {

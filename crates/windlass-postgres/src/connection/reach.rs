@@ -29,6 +29,12 @@ pub(crate) struct Refusal {
     pub is_full: bool,
 }
 
+impl Refusal {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_full: false }
+    }
+}
+
 /// Whether the server can be reached.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
@@ -106,7 +112,7 @@ mod tests {
     use super::*;
 
     fn down() -> Refusal {
-        Refusal { text: "down".to_owned(), is_full: false }
+        Refusal::new("down")
     }
 
     #[tokio::test]

@@ -102,25 +102,6 @@ impl<'a> Ends<'a> {
         self.staying.dues.iter().any(Option::is_some)
     }
 
-    /// Writes all ends inside the session's transaction.
-    pub(crate) async fn write(
-        &self,
-        shared: &Shared,
-        session: &mut Session<'_>,
-        worker: WorkerId,
-    ) -> Result<Ended, Failure> {
-        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        let mut ended = Ended::default();
-        if let Some(params) = self.leaving.params(&worker.0, &ttl, &keep) {
-            ended.add(&session.query(&sql::SETTLE_LEAVE, &params).await?);
-        }
-        if let Some(params) = self.staying.params(&worker.0) {
-            ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
-        }
-        self.write_asked(shared, session, worker, &mut ended).await?;
-        Ok(ended)
-    }
-
     /// A task that was asked to end does so, unless its attempt succeeded.
     pub(crate) async fn write_asked(
         &self,

@@ -18,6 +18,7 @@ use windlass_core::{LaneId, Result};
 
 use crate::{
     connection::{pool::Session, sync::Lock, values::ms},
+    shared::Shared,
     sql,
 };
 
@@ -148,6 +149,14 @@ impl Doorbell {
     pub(super) fn lost(&self) {
         self.is_listening.store(false, Ordering::Release);
         self.state.lock().armed = None;
+    }
+}
+
+/// Disarms the doorbell of this process. An error must not lose what was claimed before.
+pub(crate) async fn disarm(shared: &Shared, lanes: &[LaneId]) {
+    let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, lanes).await };
+    if let Err(error) = disarmed.await {
+        tracing::debug!(%error, "the doorbell could not be disarmed");
     }
 }
 

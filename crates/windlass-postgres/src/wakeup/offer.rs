@@ -33,7 +33,7 @@ use crate::{
     operate::record,
     shared::{Shared, Weakly},
     sql,
-    wakeup::doorbell::numbers,
+    wakeup::doorbell::{disarm, numbers},
 };
 
 /// Payloads up to this size are sent in the notification, which has room for 8,000 characters.
@@ -388,13 +388,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
                 Ok(false) | Err(_) => shared.offers.give_up(key),
             },
             Chore::Undo(key) => undo(&shared, key).await,
-            Chore::Disarm(lanes) => {
-                let disarmed =
-                    async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
-                if let Err(error) = disarmed.await {
-                    tracing::debug!(%error, "the doorbell could not be disarmed");
-                }
-            }
+            Chore::Disarm(lanes) => disarm(&shared, &lanes).await,
         }
     }
 }
