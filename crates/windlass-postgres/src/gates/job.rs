@@ -19,7 +19,6 @@ use crate::{
         admit::{self, Admitted, Todo},
         turns, workflow,
     },
-    leases::hand_back::tell,
     operate,
     shared::Shared,
     sql,
@@ -72,7 +71,10 @@ pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Res
         return Err(Error::invalid("a job is removed by a call of its own"));
     }
     let admitted = repeat(|| set_once(shared, name, change)).await?;
-    follow_up(shared, &admitted).await?;
+    let mut report = DutyReport::default();
+    admit::follow_up(shared, &admitted, &mut report).await?;
+    admit::tell_of(shared, &mut report).await?;
+    admit::admit_after(shared).await;
     if change.state == Some(JobState::Cancelled) && change.now {
         ask_running(shared, name, i64::MAX, &cancelled_reason(name.as_str())).await?;
     }
@@ -130,23 +132,6 @@ async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<Job
     Ok(row.map(|row| row.job_state(1)))
 }
 
-/// Does what must follow a transaction that gave turns, once it is committed.
-async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
-    admitted.log();
-    let mut lanes_ready = admitted.lanes_ready.clone();
-    for (name, up_to, reason) in &admitted.to_cancel {
-        cancel_tasks(shared, name, *up_to, reason, &mut lanes_ready).await?;
-    }
-    if !lanes_ready.is_empty() {
-        tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
-    }
-    if let Some(due) = admitted.next_due {
-        shared.subscribers.tell_due(due);
-    }
-    admit::admit_after(shared).await;
-    Ok(())
-}
-
 /// Cancels what waits in a job, a bounded number at a time. Answers how many, and adds the lanes of the steps
 /// that follow.
 pub(crate) async fn cancel_tasks(
@@ -202,11 +187,10 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
         Ok::<i64, Failure>(gone.map_or(i64::MAX, |row| row.get(0)))
     })
     .await?;
-    let mut lanes_ready = Vec::new();
-    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut lanes_ready).await?;
-    if !lanes_ready.is_empty() {
-        tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
-    }
+    let mut report = DutyReport::default();
+    let cancelled =
+        cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut report.lanes_ready).await?;
+    admit::tell_of(shared, &mut report).await?;
     if now {
         ask_running(shared, name, gone_before, &reason).await?;
     }
