@@ -15,12 +15,17 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat, values::Cells},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, column},
+    },
     gates::{
         admit,
         workflow::{self, Held, StepEnd},
     },
-    settle::ends::{Ends, How},
+    settle::ends::{Begun, Ends, How, end_asked},
     shared::Shared,
     sql::{self, Sql},
     upkeep::vacuum,
@@ -168,38 +173,13 @@ async fn settle_under(
     // wait.
     let pool = if workflows.is_empty() { &shared.settles } else { &shared.gates };
     let mut session = pool.session().await?;
-    let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
-    let ends = Ends::of(items);
-    let names: Vec<&str> = workflows.iter().map(String::as_str).collect();
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let receipt: [Param<'_>; 3] = [&worker.0, &settler, &number];
-    let lock: [Param<'_>; 1] = [&names];
-    let (leave, stay) = (ends.leaving.params(&worker.0, &ttl, &keep), ends.staying.params(&worker.0));
-    let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(first, &receipt)];
-    if !workflows.is_empty() {
-        statements.push((&sql::WORKFLOW_LOCK, &lock));
-    }
-    statements.extend(leave.as_ref().map(|params| (&sql::SETTLE_LEAVE, params.as_slice())));
-    statements.extend(stay.as_ref().map(|params| (&sql::SETTLE_STAY, params.as_slice())));
-    if ends.schedules() {
-        statements.push((&sql::NEXT_DUE, &[]));
-    }
-    let mut answers = session.begin_with(&statements).await?.into_iter();
-    if answers.next().is_none_or(|receipt| receipt.is_empty()) {
+    let Some(begun) = Ends::of(items).begin(shared, &mut session, batch, first, workflows).await? else {
         session.rollback().await;
         return Ok(Under::Settled(replay(&mut session, batch).await?));
-    }
-    let held =
-        if workflows.is_empty() { Held::default() } else { Held::of(&answers.next().unwrap_or_default()) };
-    let mut ended = Ended::default();
-    if leave.is_some() {
-        ended.add(&answers.next().unwrap_or_default());
-    }
-    if stay.is_some() {
-        ended.add(&answers.next().unwrap_or_default());
-    }
-    let next_due = answers.next().and_then(|rows| rows.first().map(|row| row.time(0)));
-    ends.write_asked(shared, &mut session, worker, &mut ended).await?;
+    };
+    let Begun { held, mut ended, next_due } = begun;
+    let leases = column(items, |item| item.lease);
+    end_asked(shared, &mut session, batch.worker, &leases, &mut ended).await?;
     let unsaid: BTreeSet<_> = ended.workflows.difference(workflows).cloned().collect();
     if !unsaid.is_empty() {
         session.rollback().await;
@@ -209,7 +189,8 @@ async fn settle_under(
     let fenced: Vec<i64> =
         items.iter().map(|item| item.lease.id.raw()).filter(|id| !ended.tasks.contains(id)).collect();
     if !fenced.is_empty() {
-        session.query(&sql::SETTLE_FENCED, &[&worker.0, &settler, &number, &fenced]).await?;
+        let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
+        session.query(&sql::SETTLE_FENCED, &[&batch.worker.0, &settler, &number, &fenced]).await?;
     }
     session.commit().await?;
     drop(session);
@@ -237,15 +218,18 @@ pub(crate) async fn hand_back(
     leases: &[HeldLease],
 ) -> Result<Ended, Failure> {
     let held = workflow::lock(session, &workflows_of(leases)).await?;
-    let mut ends = Ends::default();
-    for held in leases {
-        ends.stay(held.lease, How::Release, None, None);
-    }
+    let leases = column(leases, |held| held.lease);
     let mut ended = Ended::default();
-    if let Some(params) = ends.staying.params(&worker.0) {
-        ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
+    if !leases.is_empty() {
+        let (ids, numbers) =
+            (column(&leases, |lease| lease.id.raw()), column(&leases, |lease| lease.lease as i32));
+        let (hows, dues) = (vec![How::Release as i16; leases.len()], vec![None::<i64>; leases.len()]);
+        let errors = vec![None::<&str>; leases.len()];
+        let rows =
+            session.query(&sql::SETTLE_STAY, &[&worker.0, &ids, &numbers, &hows, &dues, &errors]).await?;
+        ended.add(&rows);
     }
-    ends.write_asked(shared, session, worker, &mut ended).await?;
+    end_asked(shared, session, worker, &leases, &mut ended).await?;
     ended.pass_on(shared, session, &held).await?;
     Ok(ended)
 }

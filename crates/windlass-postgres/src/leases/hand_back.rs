@@ -20,10 +20,10 @@ use crate::{
         pool::{Pool, Session},
         repeat::repeat,
         sync::Pause,
-        values::{Cells, ms},
+        values::{Cells, column, ms},
     },
     gates::{admit, job, workflow},
-    settle::{self, Ended, HeldLease, next_due},
+    settle::{self, Ended, HeldLease, ends::end_asked, next_due},
     shared::Shared,
     sql,
     wakeup::doorbell::numbers,
@@ -270,18 +270,16 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &most]).await?;
     let is_over = rows.len() <= room;
     let leases: Vec<HeldLease> = rows.iter().map(held_lease).take(room).collect();
-    let ids: Vec<i64> = leases.iter().map(|held| held.lease.id.raw()).collect();
-    let numbers: Vec<i32> = leases.iter().map(|held| held.lease.lease as i32).collect();
+    let ids = column(&leases, |held| held.lease.id.raw());
+    let numbers = column(&leases, |held| held.lease.lease as i32);
     let (dead, groups) = judge(shared, rows.get(..leases.len()).unwrap_or_default(), crowd == 1);
     let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
     if !leases.is_empty() {
         let held = workflow::lock(&mut session, &settle::workflows_of(&leases)).await?;
         let mut ended = Ended::default();
         ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &dead, &groups]).await?);
-        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        if ended.tasks.len() < leases.len() {
-            ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
-        }
+        let leases = column(&leases, |held| held.lease);
+        end_asked(shared, &mut session, worker, &leases, &mut ended).await?;
         ended.pass_on(shared, &mut session, &held).await?;
         swept.moved = ended.tasks.len() as u64;
         swept.lanes_ready = ended.lanes_ready;
