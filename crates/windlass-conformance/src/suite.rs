@@ -88,6 +88,7 @@ cases! { ($)
         bytes_of_every_value_and_of_no_length_are_stored_whole,
         ids_rise_in_the_order_of_enqueue,
         a_batch_answers_in_its_order,
+        a_batch_keeps_what_each_task_was_given,
         names_with_invisible_characters_are_refused,
         times_without_a_text_are_refused,
         an_empty_batch_is_no_error,

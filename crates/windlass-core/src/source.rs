@@ -1,5 +1,8 @@
 //! The part of a store that workers use: leases, claims, settlements, duties and hints.
 
+#[doc(hidden)]
+pub mod hints;
+
 use std::{collections::HashSet, pin::Pin, sync::Arc};
 
 use async_trait::async_trait;

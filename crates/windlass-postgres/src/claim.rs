@@ -5,7 +5,6 @@
 //! [`look`]). Suspects of crashes, and several demands together, need a transaction ([`together`],
 //! [`suspect`]).
 
-mod in_doubt;
 pub(crate) mod look;
 pub(crate) mod read_position;
 pub(crate) mod row;
@@ -17,7 +16,6 @@ use windlass_core::{ClaimAnswer, Claimed, Demand, Error, LaneId, Result, Timesta
 
 use crate::{
     claim::{
-        in_doubt::InDoubt,
         look::{View, look},
         suspect::Waiting,
         take::{Suspects, Took, take},
@@ -28,7 +26,7 @@ use crate::{
     shared::Shared,
     sql,
     upkeep::lanes::LanesInUse,
-    wakeup::doorbell::numbers,
+    wakeup::doorbell::{disarm, numbers},
 };
 
 /// Most tasks that one demand may take.
@@ -39,13 +37,10 @@ pub(crate) fn wanted(demand: &Demand) -> i64 {
     i64::from(demand.n.min(CLAIM_MAX))
 }
 
-/// What one demand found.
+/// What a claim found, for one demand or for several.
 #[expect(clippy::struct_excessive_bools, reason = "each is a word of the answer")]
 struct Found {
-    tasks: Vec<Claimed>,
-    rest: Rest,
-    next_due: Option<Timestamp>,
-    now: Timestamp,
+    answer: ClaimAnswer,
     /// Which lanes are in use, if the claim looked.
     lanes: Option<LanesInUse>,
     /// Admission must look at a gate.
@@ -59,6 +54,17 @@ struct Found {
 }
 
 impl Found {
+    fn new(tasks: Vec<Claimed>, rest: Rest, next_due: Option<Timestamp>, now: Timestamp) -> Self {
+        Self {
+            answer: ClaimAnswer { tasks, rest, next_due, now },
+            lanes: None,
+            has_todo: false,
+            has_started: false,
+            is_isolated: false,
+            owes_look: false,
+        }
+    }
+
     /// The answer of a claim that has looked, before the take or after it.
     fn seen(demand: &Demand, view: &View, took: Took) -> Self {
         let rest = match (took.tasks.len() as i64) < wanted(demand) {
@@ -67,15 +73,11 @@ impl Found {
             true => Rest::Nothing,
         };
         Self {
-            rest,
-            next_due: view.next_due,
-            now: view.now,
             lanes: Some(view.lanes),
             has_todo: view.has_todo,
             has_started: took.has_started,
             is_isolated: view.is_isolated,
-            owes_look: false,
-            tasks: took.tasks,
+            ..Self::new(took.tasks, rest, view.next_due, view.now)
         }
     }
 
@@ -83,37 +85,23 @@ impl Found {
     fn unseen(shared: &Shared, demand: &Demand, now: Timestamp, took: Took) -> Self {
         let is_full = took.tasks.len() as i64 >= wanted(demand);
         let owes_look = shared.looks.took(is_full);
+        let rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
         Self {
-            rest: if is_full || owes_look { Rest::More } else { Rest::Nothing },
-            next_due: shared.looks.next_due(now),
-            now,
-            lanes: None,
-            has_todo: false,
             has_started: took.has_started,
-            is_isolated: false,
             owes_look: owes_look && !is_full,
-            tasks: took.tasks,
+            ..Self::new(took.tasks, rest, shared.looks.next_due(now), now)
         }
     }
 
     /// Nothing yet: the caller has admission look at the gates first.
     fn gates_first() -> Self {
-        Self {
-            tasks: Vec::new(),
-            rest: Rest::Nothing,
-            next_due: None,
-            now: Timestamp::from_ms(0),
-            lanes: None,
-            has_todo: true,
-            has_started: false,
-            is_isolated: false,
-            owes_look: false,
-        }
+        Self { has_todo: true, ..Self::new(Vec::new(), Rest::Nothing, None, Timestamp::from_ms(0)) }
     }
 
     /// The same answer for another worker, for which nothing was left.
     fn without_tasks(&self) -> Self {
-        Self { tasks: Vec::new(), has_started: false, is_isolated: false, ..*self }
+        let answer = ClaimAnswer { tasks: Vec::new(), ..self.answer };
+        Self { answer, has_started: false, is_isolated: false, ..*self }
     }
 }
 
@@ -135,11 +123,7 @@ pub(crate) async fn claim_and_listen(shared: &Shared, demands: &[Demand]) -> Res
     // Many notifications cost more than looks: while each look finds tasks the doorbell stays disarmed.
     if is_busy || (shared.doorbell.is_notified_often() && !answer.tasks.is_empty()) {
         shared.offers.withdraw();
-        // An error here must not lose what was claimed.
-        let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
-        if let Err(error) = disarmed.await {
-            tracing::debug!(%error, "the doorbell could not be disarmed");
-        }
+        disarm(shared, &lanes).await;
         answer.rest = Rest::More;
         return Ok(answer);
     }
@@ -165,12 +149,12 @@ fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Opti
     let tasks = shared.offers.bring(demand);
     let now = tasks.last()?.claimed_at;
     let is_full = tasks.len() as i64 >= wanted(demand);
-    let owes_look = shared.looks.took(is_full);
-    let mut rest = if is_full || owes_look { Rest::More } else { Rest::Nothing };
-    if rest == Rest::Nothing {
+    let took = Took { tasks, has_started: false };
+    let mut answer = Found::unseen(shared, demand, now, took).answer;
+    if answer.rest == Rest::Nothing {
         if shared.looks.is_hinted() || !shared.doorbell.covers(&numbers(lanes)) {
             // There are more tasks: otherwise this process would not have been hinted.
-            rest = Rest::More;
+            answer.rest = Rest::More;
         } else {
             lay_offer(shared, demands);
         }
@@ -178,7 +162,7 @@ fn claim_by_offer(shared: &Shared, demands: &[Demand], lanes: &[LaneId]) -> Opti
         // The worker may not claim again for a while.
         shared.offers.disarm(lanes.to_vec());
     }
-    Some(ClaimAnswer { tasks, rest, next_due: shared.looks.next_due(now), now })
+    Some(answer)
 }
 
 /// Offers to take the next task for an idle worker whose claim found nothing.
@@ -193,7 +177,7 @@ fn lay_offer(shared: &Shared, demands: &[Demand]) {
 /// Claims. If a gate has work, admission runs, and what it made ready is claimed too. Answers also whether a
 /// look is owed.
 async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAnswer, bool)> {
-    let Served { mut answer, has_todo, has_started, owes_look } =
+    let Found { mut answer, has_todo, has_started, owes_look, .. } =
         claim(shared, demands, Waiting::Sort).await?;
     let is_short = answer.rest != Rest::More;
     // The start of a task of a job with a delay is recorded before that task can end.
@@ -209,14 +193,6 @@ async fn claim_admitted(shared: &Shared, demands: &[Demand]) -> Result<(ClaimAns
     Ok((answer, owes_look))
 }
 
-/// The answer to a claim, and what it saw at the gates.
-struct Served {
-    answer: ClaimAnswer,
-    has_todo: bool,
-    has_started: bool,
-    owes_look: bool,
-}
-
 /// Claims what is still wanted.
 async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer) -> Result<ClaimAnswer> {
     let taken = |worker| answer.tasks.iter().filter(|task| task.worker == worker).count() as u32;
@@ -225,7 +201,7 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
         .map(|demand| Demand { n: demand.n.saturating_sub(taken(demand.worker)), ..demand.clone() })
         .collect();
     match claim(shared, &left, Waiting::Leave).await {
-        Ok(Served { answer: more, .. }) => {
+        Ok(Found { answer: more, .. }) => {
             answer.tasks.extend(more.tasks);
             answer.next_due = more.next_due.or(answer.next_due);
             (answer.rest, answer.now) = (more.rest, more.now);
@@ -242,37 +218,49 @@ async fn once_more(shared: &Shared, demands: &[Demand], mut answer: ClaimAnswer)
 }
 
 /// Serves all demands or, if a worker may not claim, none.
-async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
+async fn claim(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Found> {
     let mut in_doubt = InDoubt { shared, is_over: false };
-    let mut served = serve(shared, demands, waiting).await;
-    if matches!(served, Err(Error::WorkerExpired)) {
+    let mut found = serve(shared, demands, waiting).await;
+    if matches!(found, Err(Error::WorkerExpired)) {
         // Or the server crashed: then it lets no worker claim until the next epoch has begun.
         epoch::begin_if_forgotten(shared).await?;
-        served = serve(shared, demands, waiting).await;
+        found = serve(shared, demands, waiting).await;
     }
-    in_doubt.is_over = served.is_ok();
-    if let Ok(served) = &served {
-        epoch::begin_if_used_up(shared, &served.answer).await;
+    in_doubt.is_over = found.is_ok();
+    if let Ok(found) = &found {
+        epoch::begin_if_used_up(shared, &found.answer).await;
     }
-    served
+    found
 }
 
-async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Served> {
+/// A claim that failed or was dropped on its way may have taken tasks and handed them back: these are behind
+/// the read positions. So the next claim reads from the heads.
+struct InDoubt<'a> {
+    shared: &'a Shared,
+    is_over: bool,
+}
+
+impl Drop for InDoubt<'_> {
+    fn drop(&mut self) {
+        if !self.is_over {
+            self.shared.read_positions().forget();
+        }
+    }
+}
+
+async fn serve(shared: &Shared, demands: &[Demand], waiting: Waiting) -> Result<Found> {
     for demand in demands {
         shared.comparisons.claims(demand.worker, demand.claim_no);
     }
     let mut session = shared.claims.session().await?;
-    let found = match demands {
+    match demands {
         [] => {
             let now = session.row(&sql::NOW, &[]).await?.map_or(0, |row| row.get(0));
-            let (tasks, now) = (Vec::new(), Timestamp::from_ms(now));
-            let answer = ClaimAnswer { tasks, rest: Rest::More, next_due: None, now };
-            return Ok(Served { answer, has_todo: false, has_started: false, owes_look: false });
+            Ok(Found::new(Vec::new(), Rest::More, None, Timestamp::from_ms(now)))
         }
-        [demand] => vec![alone(shared, &mut session, demand, waiting).await?],
-        demands => together::claim(shared, &mut session, demands, waiting).await?,
-    };
-    Ok(answer(shared, found))
+        [demand] => Ok(answer(shared, vec![alone(shared, &mut session, demand, waiting).await?])),
+        demands => Ok(answer(shared, together::claim(shared, &mut session, demands, waiting).await?)),
+    }
 }
 
 /// One demand: takes, and looks where tasks are not expected, where the take brought nothing, or where a look
@@ -307,34 +295,34 @@ async fn alone(
         Took::default()
     };
     let found = Found::seen(demand, &view, took);
-    shared.looks.ended(found.rest == Rest::More);
+    shared.looks.ended(found.answer.rest == Rest::More);
     Ok(found)
 }
 
 /// The answer to several demands. It tells why any of them got fewer tasks than it asked for.
-fn answer(shared: &Shared, found: Vec<Found>) -> Served {
-    let has_todo = found.iter().any(|part| part.has_todo);
-    let has_started = found.iter().any(|part| part.has_started);
-    let owes_look = found.iter().any(|part| part.owes_look);
-    let mut answer =
-        ClaimAnswer { tasks: Vec::new(), rest: Rest::More, next_due: None, now: Timestamp::from_ms(0) };
+fn answer(shared: &Shared, found: Vec<Found>) -> Found {
+    let mut all = Found::new(Vec::new(), Rest::More, None, Timestamp::from_ms(0));
     for part in found {
-        answer.rest = match (answer.rest, part.rest) {
+        let (answer, more) = (&mut all.answer, part.answer);
+        answer.rest = match (answer.rest, more.rest) {
             (Rest::Blocked, _) | (_, Rest::Blocked) => Rest::Blocked,
             (Rest::Nothing, _) | (_, Rest::Nothing) => Rest::Nothing,
             (Rest::More, Rest::More) => Rest::More,
         };
-        answer.next_due = part.next_due.or(answer.next_due);
-        answer.now = part.now;
+        answer.next_due = more.next_due.or(answer.next_due);
+        answer.now = more.now;
         if answer.tasks.is_empty() {
-            answer.tasks = part.tasks;
+            answer.tasks = more.tasks;
         } else {
-            answer.tasks.extend(part.tasks);
+            answer.tasks.extend(more.tasks);
         }
+        all.has_todo |= part.has_todo;
+        all.has_started |= part.has_started;
+        all.owes_look |= part.owes_look;
         if part.lanes.is_some_and(|in_use| !shared.lanes.are_complete(in_use)) {
             shared.lanes.mark_stale();
             shared.subscribers.tell_lanes();
         }
     }
-    Served { answer, has_todo, has_started, owes_look }
+    all
 }

@@ -6,12 +6,15 @@ pub(crate) mod in_transaction;
 pub(crate) mod keyed;
 pub(crate) mod one;
 
-use std::time::Duration;
-
-use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Start, State, TaskId, Timestamp};
+use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, Start, State, Timestamp};
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{
+        conn::Param,
+        error::Failure,
+        pool::Session,
+        values::{Cells, column, ms, ms_up, narrow},
+    },
     shared::Shared,
     sql,
 };
@@ -21,7 +24,7 @@ pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueu
     let lanes = lanes_of(shared, tasks).await?;
     let mut session = shared.pool.session().await?;
     if let ([task], [lane]) = (tasks, &*lanes)
-        && is_plain(task)
+        && task.is_plain()
     {
         return Ok(vec![one::add_one(shared, &mut session, task, *lane, None, |_| {}).await?]);
     }
@@ -75,15 +78,13 @@ pub(crate) async fn insert(
     lanes: &[i32],
     ids: Option<&[i64]>,
 ) -> Result<Added, Failure> {
-    let attempts: Vec<i32> =
-        tasks.iter().map(|task| task.max_attempts.unwrap_or(shared.rules.max_attempts) as i32).collect();
-    let priorities: Vec<i32> = tasks.iter().map(|task| task.priority).collect();
-    let encodings: Vec<i16> = tasks.iter().map(|task| task.payload.encoding().code() as i16).collect();
-    let payloads: Vec<&[u8]> = tasks.iter().map(|task| task.payload.as_bytes()).collect();
+    let rows = column(tasks, |task| Columns::of(task, &shared.rules));
+    let (priorities, attempts) = (column(&rows, |row| row.priority), column(&rows, |row| row.max_attempts));
+    let (encodings, payloads) = (column(&rows, |row| row.encoding), column(&rows, |row| row.payload));
     let (channel, listener) = (&shared.doorbell.channel, shared.doorbell.listener);
     // An idle worker of this process is told directly.
     let notify = !shared.doorbell.covers(lanes);
-    if ids.is_none() && tasks.iter().all(is_plain) {
+    if ids.is_none() && tasks.iter().all(has_only_a_payload) {
         let rows = session
             .query(
                 &sql::ENQUEUE_PLAIN,
@@ -92,52 +93,33 @@ pub(crate) async fn insert(
             .await?;
         return Ok(Added { tasks: rows.iter().map(added).collect(), is_ready: true, due: None });
     }
-    let delays: Vec<Option<i64>> = tasks.iter().map(|task| delay_ms(task.start)).collect();
-    let dues: Vec<Option<i64>> = tasks.iter().map(|task| due_ms(task.start)).collect();
-    let timeouts: Vec<Option<i64>> = tasks.iter().map(|task| task.timeout.map(ms_up)).collect();
-    let retries: Vec<Option<String>> =
-        tasks.iter().map(|task| task.retry.map(RetryPolicy::to_stored)).collect();
-    let jobs: Vec<Option<&str>> = tasks.iter().map(|task| task.job.as_ref().map(Name::as_str)).collect();
-    let workflows: Vec<Option<&str>> =
-        tasks.iter().map(|task| task.workflow.as_ref().map(Name::as_str)).collect();
-    let policies: Vec<Option<i16>> =
-        tasks.iter().map(|task| task.on_failure.map(|policy| policy.code() as i16)).collect();
-    let keys: Vec<Option<&str>> =
-        tasks.iter().map(|task| task.key.as_ref().map(|key| key.text.as_str())).collect();
-    let traces: Vec<Option<String>> =
-        tasks.iter().map(|task| task.trace.map(|trace| trace.to_string())).collect();
-    let limits: Vec<Option<i32>> = tasks.iter().map(|task| task.job_concurrency.map(narrow)).collect();
     let ids: Vec<Option<i64>> = match ids {
         Some(ids) => ids.iter().copied().map(Some).collect(),
         None => vec![None; tasks.len()],
     };
-    let rows = session
-        .query(
-            &sql::ENQUEUE,
-            &[
-                &lanes,
-                &priorities,
-                &attempts,
-                &encodings,
-                &payloads,
-                channel,
-                &notify,
-                &listener,
-                &delays,
-                &dues,
-                &timeouts,
-                &retries,
-                &jobs,
-                &keys,
-                &ids,
-                &workflows,
-                &policies,
-                &traces,
-                &limits,
-            ],
-        )
-        .await?;
-    let due = |row: &tokio_postgres::Row| row.get::<_, Option<i64>>(2).map(Timestamp::from_ms);
+    let params: &[Param<'_>] = &[
+        &lanes,
+        &priorities,
+        &attempts,
+        &encodings,
+        &payloads,
+        channel,
+        &notify,
+        &listener,
+        &column(&rows, |row| row.delay_ms),
+        &column(&rows, |row| row.due_at),
+        &column(&rows, |row| row.timeout_ms),
+        &column(&rows, |row| row.retry.as_deref()),
+        &column(&rows, |row| row.job),
+        &column(&rows, |row| row.key),
+        &ids,
+        &column(&rows, |row| row.workflow),
+        &column(&rows, |row| row.on_failure),
+        &column(&rows, |row| row.trace.as_deref()),
+        &column(&rows, |row| row.job_concurrency),
+    ];
+    let rows = session.query(&sql::ENQUEUE, params).await?;
+    let due = |row: &tokio_postgres::Row| row.time_if_any(2);
     Ok(Added {
         tasks: rows.iter().map(|row| Enqueued { cancelled: row.get(4), ..added(row) }).collect(),
         is_ready: rows.iter().any(|row| row.get::<_, i32>(3) == State::Ready.code() as i32),
@@ -146,12 +128,12 @@ pub(crate) async fn insert(
 }
 
 fn added(row: &tokio_postgres::Row) -> Enqueued {
-    Enqueued::new(TaskId::from_raw(row.get(0)))
+    Enqueued::new(row.task(0))
 }
 
-/// Whether a task may start at once and has only a payload.
-fn is_plain(task: &NewTask) -> bool {
-    task.start == Start::Now && task.key.is_none() && !is_gated(task)
+/// Whether a task may start at once and has nothing that `enqueue_plain.sql` does not write.
+fn has_only_a_payload(task: &NewTask) -> bool {
+    task.is_plain() && task.timeout.is_none() && task.retry.is_none() && task.trace.is_none()
 }
 
 /// Whether admission decides about a task.
@@ -159,26 +141,51 @@ pub(crate) fn is_gated(task: &NewTask) -> bool {
     task.job.is_some() || task.workflow.is_some()
 }
 
-pub(crate) fn delay_ms(start: Start) -> Option<i64> {
-    match start {
-        Start::In(delay) => Some(i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4)),
-        Start::Now | Start::At(_) => None,
+/// A new task as its row holds it, however it is added.
+#[derive(Debug)]
+pub(crate) struct Columns<'a> {
+    pub kind: &'a str,
+    pub queue: &'a str,
+    pub priority: i32,
+    pub max_attempts: i32,
+    pub encoding: i16,
+    pub payload: &'a [u8],
+    pub due_at: Option<i64>,
+    pub delay_ms: Option<i64>,
+    pub timeout_ms: Option<i64>,
+    pub retry: Option<String>,
+    pub job: Option<&'a str>,
+    pub job_concurrency: Option<i32>,
+    pub workflow: Option<&'a str>,
+    pub on_failure: Option<i16>,
+    pub key: Option<&'a str>,
+    pub trace: Option<String>,
+}
+
+impl<'a> Columns<'a> {
+    pub(crate) fn of(task: &'a NewTask, rules: &Rules) -> Self {
+        let (due_at, delay_ms) = match task.start {
+            Start::Now => (None, None),
+            Start::At(at) => (Some(at.as_ms()), None),
+            Start::In(delay) => (None, Some(ms(delay))),
+        };
+        Self {
+            kind: task.kind.as_str(),
+            queue: task.queue.as_str(),
+            priority: task.priority,
+            max_attempts: task.max_attempts.unwrap_or(rules.max_attempts) as i32,
+            encoding: task.payload.encoding().code() as i16,
+            payload: task.payload.as_bytes(),
+            due_at,
+            delay_ms,
+            timeout_ms: task.timeout.map(ms_up),
+            retry: task.retry.map(RetryPolicy::to_stored),
+            job: task.job.as_ref().map(Name::as_str),
+            job_concurrency: task.job_concurrency.map(narrow),
+            workflow: task.workflow.as_ref().map(Name::as_str),
+            on_failure: task.on_failure.map(|policy| policy.code() as i16),
+            key: task.key.as_ref().map(|key| key.text.as_str()),
+            trace: task.trace.map(|trace| trace.to_string()),
+        }
     }
-}
-
-pub(crate) fn due_ms(start: Start) -> Option<i64> {
-    match start {
-        Start::At(at) => Some(at.as_ms()),
-        Start::Now | Start::In(_) => None,
-    }
-}
-
-/// A limit as the database stores it.
-pub(crate) fn narrow(limit: u32) -> i32 {
-    i32::try_from(limit).unwrap_or(i32::MAX)
-}
-
-/// A time limit in milliseconds, rounded up so that a short one does not vanish.
-pub(crate) fn ms_up(timeout: Duration) -> i64 {
-    i64::try_from(timeout.as_nanos().div_ceil(1_000_000)).unwrap_or(i64::MAX)
 }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use tokio_postgres::types::Type;
 use windlass_core::{Result, Timestamp};
 
-pub use crate::upkeep::migrate::Migration;
 use crate::{
-    connection::{
-        conn,
-        error::OpenError,
-        open,
-        options::{Location, Options},
-    },
+    connection::conn,
     sql::{ALL, DELETE_HISTORY, Rendered, Schema},
     store::PostgresStore,
     upkeep::{
         leader::{self, Term},
-        migrate::{self, MIGRATIONS, Migrated, Plan},
+        migrate::MIGRATIONS,
     },
+};
+/// Opening, planning and migrating with other steps than those of this program.
+pub use crate::{
+    connection::open::open,
+    sql::whole,
+    upkeep::migrate::{Migration, migrate_with as migrate, plan_with as plan},
 };
 
 /// Removes the kept tasks, as a leader in this term would; answers how many rows it removed.
@@ -26,11 +26,6 @@ pub async fn remove_history(store: &PostgresStore, term: i64) -> Result<u64> {
     let term = Term { number: term, now: Timestamp::from_ms(0) };
     let (moved, _) = leader::remove(store.shared(), term, &DELETE_HISTORY, &[&i64::MAX, &i64::MAX]).await?;
     Ok(moved)
-}
-
-/// A statement with its parts inserted.
-pub fn whole(text: &str) -> String {
-    crate::sql::whole(text)
 }
 
 /// A statement as it is sent.
@@ -58,31 +53,4 @@ pub fn settings() -> String {
 /// The steps of the schema.
 pub fn steps() -> &'static [Migration] {
     MIGRATIONS
-}
-
-/// `plan` with other steps.
-pub async fn plan(
-    location: &Location,
-    options: &Options,
-    steps: &'static [Migration],
-) -> Result<Plan, OpenError> {
-    migrate::plan_with(location, options, steps).await
-}
-
-/// `migrate` with other steps.
-pub async fn migrate(
-    location: &Location,
-    options: &Options,
-    steps: &'static [Migration],
-) -> Result<Migrated, OpenError> {
-    migrate::migrate_with(location, options, steps).await
-}
-
-/// [`PostgresStore::open`] with other steps.
-pub async fn open(
-    location: &Location,
-    options: Options,
-    steps: &'static [Migration],
-) -> Result<Arc<PostgresStore>, OpenError> {
-    open::open(location, options, steps).await
 }

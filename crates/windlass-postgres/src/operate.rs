@@ -15,7 +15,12 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, column, ms},
+    },
     gates::{
         admit, job,
         workflow::{self, StepEnd},
@@ -30,6 +35,9 @@ const CHANGES_MAX: usize = 1_000;
 /// How often a task is looked at again if it changes between two looks.
 const LOOKS_MAX: usize = 10;
 
+/// What became of each task.
+type Results = HashMap<TaskId, Result<State, Refusal>>;
+
 /// Ends tasks that have not started, and asks those that run to end.
 pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<Vec<Changed>> {
     let reason = shared.rules.clip_error(reason);
@@ -41,45 +49,33 @@ pub(crate) async fn cancel(shared: &Shared, ids: &[TaskId], reason: &str) -> Res
     admit::admit_after(shared).await;
     let again = |state: &State| match state {
         State::Running => Ok(State::Running),
-        state => Err(has_ended(*state)),
+        state => Err(Refusal::Ended(*state)),
     };
     Ok(answers(ids.iter().copied(), &results, again))
 }
 
-async fn cancel_some(
-    shared: &Shared,
-    ids: &[TaskId],
-    reason: &str,
-) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+async fn cancel_some(shared: &Shared, ids: &[TaskId], reason: &str) -> Result<Results, Failure> {
     let mut session = shared.pool.session().await?;
     let mut results = HashMap::new();
     let mut left = ids.to_vec();
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
     for _ in 0..LOOKS_MAX {
         if left.is_empty() {
             break;
         }
-        let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
-        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        if cancelled.len() < left.len() {
-            let (steps, lanes) = cancel_steps(shared, &mut session, &raw, reason).await?;
-            cancelled.extend(steps);
-            tell(shared, &mut session, &lanes).await;
-        }
-        shared.awaited.wake(cancelled.iter().copied());
+        let (cancelled, lanes) = end_unstarted(shared, &mut session, &left, reason).await?;
+        tell(shared, &mut session, &lanes).await;
         results.extend(cancelled.into_iter().map(|id| (id, Ok(State::Cancelled))));
         left.retain(|id| !results.contains_key(id));
-        let raw: Vec<i64> = left.iter().map(|id| id.raw()).collect();
+        let raw = column(&left, |id| id.raw());
         let asked = session.query(&sql::ASK_CANCEL, &[&raw, &reason, &shared.doorbell.channel]).await?;
-        results.extend(asked.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Running))));
+        results.extend(asked.iter().map(|row| (row.task(0), Ok(State::Running))));
         left.retain(|id| !results.contains_key(id));
         // A task that is left has ended, never was, or has just changed its state: it is looked at again.
         let states = inspect::states(&mut session, &left).await?;
         left.retain(|id| match states.get(id) {
             Some(state) if !state.is_ended() => true,
             found => {
-                results.insert(*id, Err(found.map_or(Refusal::NotFound, |state| has_ended(*state))));
+                results.insert(*id, Err(found.map_or(Refusal::NotFound, |state| Refusal::Ended(*state))));
                 false
             }
         });
@@ -90,6 +86,37 @@ async fn cancel_some(
         );
     }
     Ok(results)
+}
+
+/// Ends the tasks that have not started. Answers them, and the lanes of the steps that follow.
+async fn end_unstarted(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    ids: &[TaskId],
+    reason: &str,
+) -> Result<(Vec<TaskId>, Vec<LaneId>), Failure> {
+    let raw = column(ids, |id| id.raw());
+    let ended = delete_unstarted(shared, session, &raw, reason, false).await?;
+    let (mut ended, mut lanes) = (column(&ended, |row| row.task(0)), Vec::new());
+    if ended.len() < ids.len() {
+        let (steps, followed) = cancel_steps(shared, session, &raw, reason).await?;
+        ended.extend(steps);
+        lanes = followed;
+    }
+    shared.awaited.wake(ended.iter().copied());
+    Ok((ended, lanes))
+}
+
+/// Moves tasks that have not started to the history; steps of workflows only if those are locked.
+pub(crate) async fn delete_unstarted(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    ids: &[i64],
+    reason: &str,
+    are_locked: bool,
+) -> Result<Vec<Row>, Failure> {
+    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+    session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &are_locked]).await
 }
 
 /// Ends steps of workflows that have not started, under the locks of their workflows. A step that had its
@@ -109,8 +136,7 @@ async fn cancel_steps(
     let ids: Vec<i64> = steps.iter().map(|row| row.get(0)).collect();
     session.begin().await?;
     let held = workflow::lock(session, &names).await?;
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
+    let cancelled = delete_unstarted(shared, session, &ids, reason, true).await?;
     let ends: Vec<StepEnd> = cancelled
         .iter()
         .filter_map(|row| {
@@ -121,7 +147,7 @@ async fn cancel_steps(
         .collect();
     let lanes = workflow::advance(shared, session, &held, &ends).await?;
     session.commit().await?;
-    Ok((cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect(), lanes))
+    Ok((cancelled.iter().map(|row| row.task(0)).collect(), lanes))
 }
 
 /// Ends the tasks that have not started. Answers how many, and the lanes of the steps that follow.
@@ -131,33 +157,18 @@ pub(crate) async fn cancel_unstarted(
     reason: &str,
 ) -> Result<(u64, Vec<LaneId>)> {
     let reason = shared.rules.clip_error(reason);
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let raw: Vec<i64> = in_order(ids).iter().map(|id| id.raw()).collect();
+    let ids = in_order(ids);
     repeat(|| async {
         let mut session = shared.pool.session().await?;
-        let cancelled = session.query(&sql::CANCEL_UNSTARTED, &[&raw, &reason, &ttl, &keep, &false]).await?;
-        let mut cancelled: Vec<TaskId> = cancelled.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
-        let mut lanes = Vec::new();
-        if cancelled.len() < raw.len() {
-            let (steps, followed) = cancel_steps(shared, &mut session, &raw, &reason).await?;
-            cancelled.extend(steps);
-            lanes = followed;
-        }
-        shared.awaited.wake(cancelled.iter().copied());
-        Ok((cancelled.len() as u64, lanes))
+        let (ended, lanes) = end_unstarted(shared, &mut session, &ids, &reason).await?;
+        Ok((ended.len() as u64, lanes))
     })
     .await
 }
 
 /// Gives dead tasks a new budget of attempts.
 pub(crate) async fn redrive(shared: &Shared, tasks: &[Redrive]) -> Result<Vec<Changed>> {
-    let delays: HashMap<TaskId, i64> = tasks
-        .iter()
-        .rev()
-        .map(|task| {
-            (task.id, i64::try_from(task.delay.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4))
-        })
-        .collect();
+    let delays: HashMap<TaskId, i64> = tasks.iter().rev().map(|task| (task.id, ms(task.delay))).collect();
     let ids: Vec<TaskId> = tasks.iter().map(|task| task.id).collect();
     let mut results = HashMap::new();
     for chunk in in_order(&ids).chunks(CHANGES_MAX) {
@@ -171,24 +182,17 @@ async fn redrive_some(
     shared: &Shared,
     ids: &[TaskId],
     delays: &HashMap<TaskId, i64>,
-) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+) -> Result<Results, Failure> {
     let mut session = shared.pool.session().await?;
-    let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
+    let raw = column(ids, |id| id.raw());
     let delay_ms: Vec<i64> = ids.iter().map(|id| delays.get(id).copied().unwrap_or(0)).collect();
     let rows = redrive_steps(&mut session, &raw, &delay_ms).await?;
     if let Some(due) = rows.iter().map(|row| row.get::<_, i64>(1)).min() {
         shared.subscribers.tell_due(Timestamp::from_ms(due));
     }
-    let state = |row: &Row| State::from_code(i64::from(row.get::<_, i16>(2))).unwrap_or(State::Scheduled);
-    let mut results: HashMap<_, _> =
-        rows.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(state(row)))).collect();
-    let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
-    if !left.is_empty() {
-        let states = states_of(&mut session, &left).await?;
-        results.extend(left.into_iter().map(|id| {
-            (id, Err(states.get(&id).map_or(Refusal::NotFound, |state| Refusal::NotDead(*state))))
-        }));
-    }
+    let state = |row: &Row| row.state(2).unwrap_or(State::Scheduled);
+    let mut results: HashMap<_, _> = rows.iter().map(|row| (row.task(0), Ok(state(row)))).collect();
+    refuse_others(&mut session, ids, &mut results, Refusal::NotDead).await?;
     Ok(results)
 }
 
@@ -228,32 +232,30 @@ pub(crate) async fn remove(shared: &Shared, ids: &[TaskId]) -> Result<Vec<Change
     Ok(answers(ids.iter().copied(), &results, |_| Err(Refusal::NotFound)))
 }
 
-async fn remove_some(
-    shared: &Shared,
-    ids: &[TaskId],
-) -> Result<HashMap<TaskId, Result<State, Refusal>>, Failure> {
+async fn remove_some(shared: &Shared, ids: &[TaskId]) -> Result<Results, Failure> {
     let mut session = shared.pool.session().await?;
-    let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
+    let raw = column(ids, |id| id.raw());
     let removed = session.query(&sql::REMOVE_DEAD, &[&raw, &shared.key_ttl_ms()]).await?;
-    let mut results: HashMap<_, _> =
-        removed.iter().map(|row| (TaskId::from_raw(row.get(0)), Ok(State::Dead))).collect();
-    let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
-    if !left.is_empty() {
-        let states = states_of(&mut session, &left).await?;
-        results.extend(left.into_iter().map(|id| {
-            let refusal = match states.get(&id) {
-                None => Refusal::NotFound,
-                Some(State::Dead) => Refusal::Blocks,
-                Some(state) => Refusal::CannotGo(*state),
-            };
-            (id, Err(refusal))
-        }));
-    }
+    let mut results: HashMap<_, _> = removed.iter().map(|row| (row.task(0), Ok(State::Dead))).collect();
+    let why = |state| if state == State::Dead { Refusal::Blocks } else { Refusal::CannotGo(state) };
+    refuse_others(&mut session, ids, &mut results, why).await?;
     Ok(results)
 }
 
-async fn states_of(session: &mut Session<'_>, ids: &[TaskId]) -> Result<HashMap<TaskId, State>, Failure> {
-    inspect::states(session, ids).await
+/// Notes why the tasks that have no result yet were left unchanged.
+async fn refuse_others(
+    session: &mut Session<'_>,
+    ids: &[TaskId],
+    results: &mut Results,
+    why: impl Fn(State) -> Refusal,
+) -> Result<(), Failure> {
+    let left: Vec<TaskId> = ids.iter().copied().filter(|id| !results.contains_key(id)).collect();
+    if !left.is_empty() {
+        let states = inspect::states(session, &left).await?;
+        let refusal = |id| states.get(id).map_or(Refusal::NotFound, |state| why(*state));
+        results.extend(left.iter().map(|id| (*id, Err(refusal(id)))));
+    }
+    Ok(())
 }
 
 /// Why a task was left unchanged.
@@ -264,10 +266,6 @@ enum Refusal {
     NotDead(State),
     CannotGo(State),
     Blocks,
-}
-
-fn has_ended(state: State) -> Refusal {
-    Refusal::Ended(state)
 }
 
 impl Refusal {
@@ -299,7 +297,7 @@ fn in_order(ids: &[TaskId]) -> Vec<TaskId> {
 /// The results in the order of the call. A task that is named twice gets the result of the first time.
 fn answers(
     ids: impl Iterator<Item = TaskId>,
-    results: &HashMap<TaskId, Result<State, Refusal>>,
+    results: &Results,
     again: impl Fn(&State) -> Result<State, Refusal>,
 ) -> Vec<Changed> {
     let mut seen = HashSet::new();
@@ -336,7 +334,7 @@ pub(crate) async fn set_paused(shared: &Shared, queue: &Name, paused: bool) -> R
 
 /// The paused queues.
 pub(crate) async fn paused(shared: &Shared) -> Result<Vec<Name>> {
-    let rows = shared.pool.session().await?.query(&sql::PAUSED_QUEUES, &[]).await?;
+    let rows = shared.pool.query(&sql::PAUSED_QUEUES, &[]).await?;
     // A name that is not allowed is left out: no task can be in that queue.
     Ok(rows.iter().filter_map(|row| Name::stored("queue", row.get::<_, &str>(0)).ok()).collect())
 }

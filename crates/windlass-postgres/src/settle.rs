@@ -15,12 +15,17 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{conn::Param, error::Failure, pool::Session, repeat::repeat},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, column},
+    },
     gates::{
         admit,
         workflow::{self, Held, StepEnd},
     },
-    settle::ends::{Ends, How},
+    settle::ends::{Begun, Ends, How, end_asked},
     shared::Shared,
     sql::{self, Sql},
     upkeep::vacuum,
@@ -31,12 +36,16 @@ pub(crate) async fn settle(shared: &Shared, batch: &SettleBatch) -> Result<Settl
     let mut items: Vec<&SettleItem> = batch.items.iter().collect();
     // In the order of tasks, as in every other transaction that locks many of them.
     items.sort_unstable_by_key(|item| item.lease.id);
+    let are_plain = items.iter().all(|item| is_plain_success(item));
     let settled = repeat(|| async {
-        if items.iter().all(|item| is_plain_success(item)) {
-            settle_done(shared, batch, &items).await
-        } else {
-            settle_batch(shared, batch, &items).await
+        if are_plain {
+            let settled = settle_done(shared, batch, &items).await?;
+            return settle_missing(shared, batch, &items, settled).await;
         }
+        let settled = settle_mixed(shared, batch, &items, &sql::SETTLE_RECEIPT).await?;
+        // Some tasks that a receipt notes as lost were perhaps never looked up by id, because the process
+        // failed in between.
+        if settled.replayed { settle_missing(shared, batch, &items, settled).await } else { Ok(settled) }
     })
     .await?;
     vacuum::settled(shared, items.len());
@@ -69,49 +78,13 @@ async fn settle_done(
     let row = session
         .row(&sql::SETTLE_DONE, &[&batch.worker.0, &settler, &number, &ids, &leases, &ttl, &keep])
         .await?;
-    let Some(row) = row.filter(|row| row.get(0)) else {
-        return settle_again(shared, session, batch, items).await;
-    };
-    drop(session);
-    let needs_admission: bool = row.get(2);
-    if needs_admission {
+    // It was applied already, or its worker has left or died.
+    let Some(row) = row.filter(|row| row.get(0)) else { return replay(&mut session, batch).await };
+    if row.get(2) {
         shared.admission.wake();
     }
-    settle_missing(shared, batch, items, &row.get::<_, Vec<i64>>(1), Settled::default()).await
-}
-
-/// Any batch, in a transaction.
-async fn settle_batch(
-    shared: &Shared,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-) -> Result<Settled, Failure> {
-    let settled = settle_mixed(shared, batch, items, &sql::SETTLE_RECEIPT).await?;
-    if settled.replayed { settle_missing_again(shared, batch, items, settled).await } else { Ok(settled) }
-}
-
-/// A batch that was applied already, or whose worker has left or died.
-async fn settle_again(
-    shared: &Shared,
-    mut session: Session<'_>,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-) -> Result<Settled, Failure> {
-    let stored = replay(&mut session, batch).await?;
-    drop(session);
-    settle_missing_again(shared, batch, items, stored).await
-}
-
-/// Some tasks that a receipt notes as lost were perhaps never looked up by id, because the process failed in
-/// between. They are looked up now.
-async fn settle_missing_again(
-    shared: &Shared,
-    batch: &SettleBatch,
-    items: &[&SettleItem],
-    stored: Settled,
-) -> Result<Settled, Failure> {
-    let fenced: Vec<i64> = stored.fenced.iter().map(|id| id.raw()).collect();
-    settle_missing(shared, batch, items, &fenced, stored).await
+    let fenced: Vec<i64> = row.get(1);
+    Ok(Settled { fenced: fenced.into_iter().map(TaskId::from_raw).collect(), ..Settled::default() })
 }
 
 /// Tasks that the single statement did not find may be lost, asked to end, or steps of a workflow that their
@@ -120,13 +93,13 @@ async fn settle_missing(
     shared: &Shared,
     batch: &SettleBatch,
     items: &[&SettleItem],
-    fenced: &[i64],
     mut settled: Settled,
 ) -> Result<Settled, Failure> {
-    if fenced.is_empty() {
+    if settled.fenced.is_empty() {
         return Ok(settled);
     }
-    let items: Vec<_> = items.iter().copied().filter(|item| fenced.contains(&item.lease.id.raw())).collect();
+    let items: Vec<_> =
+        items.iter().copied().filter(|item| settled.fenced.contains(&item.lease.id)).collect();
     let rest = settle_mixed(shared, batch, &items, &sql::SETTLE_REOPEN).await?;
     settled.fenced = rest.fenced;
     settled.lanes_ready.extend(rest.lanes_ready);
@@ -141,7 +114,7 @@ async fn settle_missing(
 async fn replay(session: &mut Session<'_>, batch: &SettleBatch) -> Result<Settled, Failure> {
     let settler = batch.settler_no as i32;
     let row = session.row(&sql::SETTLE_REPLAY, &[&batch.worker.0, &settler]).await?;
-    let Some(row) = row.filter(|row| row.get::<_, i64>(0) as u64 >= batch.batch_no) else {
+    let Some(row) = row.filter(|row| row.number(0) >= batch.batch_no) else {
         return Ok(all_fenced(batch));
     };
     let last: i64 = row.get(0);
@@ -200,38 +173,13 @@ async fn settle_under(
     // wait.
     let pool = if workflows.is_empty() { &shared.settles } else { &shared.gates };
     let mut session = pool.session().await?;
-    let (worker, settler, number) = (batch.worker, batch.settler_no as i32, batch.batch_no as i64);
-    let ends = Ends::of(items);
-    let names: Vec<&str> = workflows.iter().map(String::as_str).collect();
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let receipt: [Param<'_>; 3] = [&worker.0, &settler, &number];
-    let lock: [Param<'_>; 1] = [&names];
-    let (leave, stay) = (ends.leaving.params(&worker.0, &ttl, &keep), ends.staying.params(&worker.0));
-    let mut statements: Vec<(&'static Sql, &[Param<'_>])> = vec![(first, &receipt)];
-    if !workflows.is_empty() {
-        statements.push((&sql::WORKFLOW_LOCK, &lock));
-    }
-    statements.extend(leave.as_ref().map(|params| (&sql::SETTLE_LEAVE, params.as_slice())));
-    statements.extend(stay.as_ref().map(|params| (&sql::SETTLE_STAY, params.as_slice())));
-    if ends.schedules() {
-        statements.push((&sql::NEXT_DUE, &[]));
-    }
-    let mut answers = session.begin_with(&statements).await?.into_iter();
-    if answers.next().is_none_or(|receipt| receipt.is_empty()) {
+    let Some(begun) = Ends::of(items).begin(shared, &mut session, batch, first, workflows).await? else {
         session.rollback().await;
         return Ok(Under::Settled(replay(&mut session, batch).await?));
-    }
-    let held =
-        if workflows.is_empty() { Held::default() } else { Held::of(&answers.next().unwrap_or_default()) };
-    let mut ended = Ended::default();
-    if leave.is_some() {
-        ended.add(&answers.next().unwrap_or_default());
-    }
-    if stay.is_some() {
-        ended.add(&answers.next().unwrap_or_default());
-    }
-    let next_due = answers.next().and_then(|rows| rows.first().map(|row| Timestamp::from_ms(row.get(0))));
-    ends.write_asked(shared, &mut session, worker, &mut ended).await?;
+    };
+    let Begun { held, mut ended, next_due } = begun;
+    let leases = column(items, |item| item.lease);
+    end_asked(shared, &mut session, batch.worker, &leases, &mut ended).await?;
     let unsaid: BTreeSet<_> = ended.workflows.difference(workflows).cloned().collect();
     if !unsaid.is_empty() {
         session.rollback().await;
@@ -241,7 +189,8 @@ async fn settle_under(
     let fenced: Vec<i64> =
         items.iter().map(|item| item.lease.id.raw()).filter(|id| !ended.tasks.contains(id)).collect();
     if !fenced.is_empty() {
-        session.query(&sql::SETTLE_FENCED, &[&worker.0, &settler, &number, &fenced]).await?;
+        let (settler, number) = (batch.settler_no as i32, batch.batch_no as i64);
+        session.query(&sql::SETTLE_FENCED, &[&batch.worker.0, &settler, &number, &fenced]).await?;
     }
     session.commit().await?;
     drop(session);
@@ -258,7 +207,7 @@ async fn settle_under(
 
 /// When the next scheduled task is due.
 pub(crate) async fn next_due(session: &mut Session<'_>) -> Result<Option<Timestamp>, Failure> {
-    Ok(session.row(&sql::NEXT_DUE, &[]).await?.map(|row| Timestamp::from_ms(row.get(0))))
+    Ok(session.row(&sql::NEXT_DUE, &[]).await?.map(|row| row.time(0)))
 }
 
 /// Hands leases back inside the session's transaction, in the order of the tasks. Answers their lanes.
@@ -269,11 +218,18 @@ pub(crate) async fn hand_back(
     leases: &[HeldLease],
 ) -> Result<Ended, Failure> {
     let held = workflow::lock(session, &workflows_of(leases)).await?;
-    let mut ends = Ends::default();
-    for held in leases {
-        ends.stay(held.lease, How::Release, None, None);
+    let leases = column(leases, |held| held.lease);
+    let mut ended = Ended::default();
+    if !leases.is_empty() {
+        let (ids, numbers) =
+            (column(&leases, |lease| lease.id.raw()), column(&leases, |lease| lease.lease as i32));
+        let (hows, dues) = (vec![How::Release as i16; leases.len()], vec![None::<i64>; leases.len()]);
+        let errors = vec![None::<&str>; leases.len()];
+        let rows =
+            session.query(&sql::SETTLE_STAY, &[&worker.0, &ids, &numbers, &hows, &dues, &errors]).await?;
+        ended.add(&rows);
     }
-    let mut ended = ends.write(shared, session, worker).await?;
+    end_asked(shared, session, worker, &leases, &mut ended).await?;
     ended.pass_on(shared, session, &held).await?;
     Ok(ended)
 }
@@ -312,7 +268,7 @@ impl Ended {
             let state = State::from_code(i64::from(state));
             self.tasks.insert(task);
             if state == Some(State::Ready) {
-                self.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
+                self.lanes_ready.push(row.lane(1));
             }
             self.jobs.extend(row.get::<_, Option<String>>(3));
             let Some(workflow) = row.get::<_, Option<String>>(4) else { continue };

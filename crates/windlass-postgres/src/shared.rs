@@ -1,12 +1,12 @@
 //! The state that all parts of an open store share.
 
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, MutexGuard, Weak},
     time::{Duration, Instant},
 };
 
 use tokio::sync::watch;
-use windlass_core::{LaneId, Rules, usage::EnqueueMeter};
+use windlass_core::{LaneId, Rules, source::hints::Subscribers, usage::EnqueueMeter};
 
 use crate::{
     claim::{
@@ -18,12 +18,14 @@ use crate::{
         driver::Driver,
         options::{History, Options},
         pool::Pool,
+        sync::Lock,
+        values::ms,
     },
     gates::admit::Admission,
     leases::{compare::Comparisons, epoch::LastEpoch, hand_back::Sweeps},
     operate::awaited::Awaited,
     upkeep::{lanes::Lanes, leader::Leadership, vacuum::Vacuum},
-    wakeup::{doorbell::Doorbell, hints::Subscribers, offer::Offers},
+    wakeup::{doorbell::Doorbell, offer::Offers},
 };
 
 /// An open store, as its parts use it. Each purpose has connections of its own.
@@ -59,7 +61,7 @@ pub(crate) struct Shared {
     pub enqueues: EnqueueMeter,
     pub looks: Looks,
     pub epoch: LastEpoch,
-    read_positions: Mutex<ReadPositions>,
+    read_positions: Lock<ReadPositions>,
     opened_at: Instant,
 }
 
@@ -85,17 +87,17 @@ impl Shared {
             subscribers: Subscribers::default(),
             doorbell: Doorbell::new(listener, options.schema.channel()),
             offers,
-            sweeps: Sweeps::new(Arc::clone(&options.clock)),
+            sweeps: Sweeps::new(&options.clock),
             comparisons: Comparisons::default(),
             awaited: Awaited::default(),
-            leadership: Leadership::new(Arc::clone(&options.clock)),
+            leadership: Leadership::new(&options.clock),
             admission: Arc::default(),
             vacuum: Arc::default(),
             closing: watch::Sender::new(false),
             enqueues: EnqueueMeter::default(),
             looks: Looks::new(Arc::clone(&options.clock)),
             epoch: LastEpoch::default(),
-            read_positions: Mutex::default(),
+            read_positions: Lock::default(),
             opened_at: (options.clock)(),
             rules: options.rules.clone(),
             server: Arc::clone(server),
@@ -110,7 +112,7 @@ impl Shared {
 
     /// How long a key is remembered after its task ended.
     pub(crate) fn key_ttl_ms(&self) -> i64 {
-        i64::try_from(self.rules.idempotency_ttl.as_millis()).unwrap_or(i64::MAX / 2)
+        ms(self.rules.idempotency_ttl)
     }
 
     /// The ranges that a claim over these lanes reads.
@@ -120,7 +122,7 @@ impl Shared {
 
     /// Where claims read each ready line.
     pub(crate) fn read_positions(&self) -> MutexGuard<'_, ReadPositions> {
-        self.read_positions.lock().unwrap_or_else(PoisonError::into_inner)
+        self.read_positions.lock()
     }
 
     /// The time since the store was opened.
@@ -169,7 +171,7 @@ impl Shared {
 
     /// The address of the store, without secrets.
     pub(crate) fn location(&self) -> String {
-        self.server.location().to_string()
+        self.server.location.to_string()
     }
 }
 

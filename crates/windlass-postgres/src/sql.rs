@@ -174,7 +174,10 @@ statements! {
     REGISTRATION "leases" "registration" [INT8];
     REGISTER "leases" "register" [TEXT, INT4, TEXT, TEXT_ARRAY, TEXT_ARRAY, INT4, INT8, TEXT];
     REMOVE_DEAD "operate" "remove_dead" [INT8_ARRAY, INT8];
-    RENEW "leases" "renew" [INT8, INT4, INT4, BOOL, INT8, INT8, FLOAT8, FLOAT8, TEXT, TEXT];
+    RENEW "leases" "renew" [
+        INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY,
+        TEXT_ARRAY, TEXT_ARRAY
+    ];
     RENEW_MANY "leases" "renew_many" [
         INT8_ARRAY, INT4_ARRAY, INT4_ARRAY, BOOL_ARRAY, INT8, INT8, FLOAT8_ARRAY, FLOAT8_ARRAY,
         TEXT_ARRAY, TEXT_ARRAY
@@ -238,17 +241,25 @@ statements! {
 
 /// Rules that several statements share.
 const SHARED: &[(&str, &str)] = &[
+    ("blocks_nothing", include_str!("../sql/parts/blocks_nothing.sql")),
     ("claimed_task", include_str!("../sql/parts/claimed_task.sql")),
+    ("history_record", include_str!("../sql/parts/history_record.sql")),
+    ("keep_history", include_str!("../sql/parts/keep_history.sql")),
+    ("listed", include_str!("../sql/parts/listed.sql")),
     ("live_worker", include_str!("../sql/parts/live_worker.sql")),
     ("may_claim", include_str!("../sql/parts/may_claim.sql")),
     ("new_lease", include_str!("../sql/parts/new_lease.sql")),
+    ("remember_keys", include_str!("../sql/parts/remember_keys.sql")),
+    ("renew", include_str!("../sql/parts/renew.sql")),
+    ("ring", include_str!("../sql/parts/ring.sql")),
     ("suspect_alone", include_str!("../sql/parts/suspect_alone.sql")),
     ("suspects_wait", include_str!("../sql/parts/suspects_wait.sql")),
+    ("task_record", include_str!("../sql/parts/task_record.sql")),
     ("wake_lanes", include_str!("../sql/parts/wake_lanes.sql")),
 ];
 
 /// A statement with its parts inserted, and without its comments.
-pub(crate) fn whole(text: &str) -> String {
+pub fn whole(text: &str) -> String {
     let bare = |text: &str| {
         let lines = text.lines().filter(|line| !line.trim_start().starts_with("--"));
         lines.collect::<Vec<_>>().join("\n")

@@ -16,8 +16,7 @@ use windlass_core::{
     worker::Registration,
 };
 use windlass_core::{
-    Fire, Gates, JobChange, JobRecord, Operators, ScheduleRow, Schedules, Tokens, WorkflowAction,
-    WorkflowRecord, gate::GateView, schedule::DueSchedules,
+    Gates, JobChange, JobRecord, Operators, Schedules, Tokens, WorkflowAction, WorkflowRecord, gate::GateView,
 };
 
 use crate::{
@@ -38,7 +37,7 @@ use crate::{
     },
     settle,
     shared::Shared,
-    upkeep::{audit, depth, leader, migrate::MIGRATIONS, schedule},
+    upkeep::{audit, depth, leader, migrate::MIGRATIONS},
 };
 
 /// The store on PostgreSQL: any number of processes on one schema.
@@ -170,7 +169,7 @@ impl Source for PostgresStore {
     }
 
     fn run_beside(&self, claims: Loop) -> Option<Loop> {
-        self.shared.claims.spawn(claims);
+        self.shared.claims.handle().spawn(claims);
         None
     }
 }
@@ -356,34 +355,5 @@ impl Gates for PostgresStore {
 
     async fn view(&self, task: &TaskRecord) -> Result<GateView> {
         job::view(&self.shared, task).await
-    }
-}
-
-#[async_trait]
-impl Schedules for PostgresStore {
-    async fn put(&self, row: &ScheduleRow) -> Result<()> {
-        schedule::put(&self.shared, row).await
-    }
-
-    async fn list(&self) -> Result<Vec<ScheduleRow>> {
-        schedule::list(&self.shared).await
-    }
-
-    async fn find(&self, name: &Name) -> Result<Option<ScheduleRow>> {
-        schedule::find(&self.shared, name).await
-    }
-
-    async fn remove(&self, name: &Name) -> Result<bool> {
-        schedule::remove(&self.shared, name).await
-    }
-
-    async fn due(&self, limit: u32) -> Result<DueSchedules> {
-        schedule::due(&self.shared, limit).await
-    }
-
-    async fn fire(&self, fire: Fire) -> Result<Option<Enqueued>> {
-        let fired = schedule::fire(&self.shared, &fire).await?;
-        self.shared.enqueues.count(&fired);
-        Ok(fired)
     }
 }

@@ -1,7 +1,6 @@
-//! How workers are told of new tasks: the doorbell of an idle worker, its offer to take the next task, and
-//! the hints inside this process.
+//! How workers of other processes are told of new tasks: the doorbell of an idle worker, and its offer to take
+//! the next task.
 
 pub(crate) mod doorbell;
-pub(crate) mod hints;
 pub(crate) mod listener;
 pub(crate) mod offer;

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 use windlass_core::{
     Error,
+    source::hints::Subscribers,
     usage::{EnqueueMeter, PoolMeter},
 };
 
@@ -17,7 +18,6 @@ use crate::{
     },
     leases::renew::Leases,
     operate::awaited::Awaited,
-    wakeup::hints::Subscribers,
 };
 
 /// State that callers and the writer share.

@@ -27,7 +27,7 @@ async fn a_login_leads_only_to_pages_of_this_server() {
     let (rig, [token]) = Rig::guarded(&[], ["read"]).await;
     let foreign =
         ["//evil.example/", "/\t/evil.example/", "/\n\\evil.example", "/\\evil.example", "@evil.example/"];
-    let encoded = |next: &str| next.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+    let encoded = windlass_core::percent::encoded;
     for next in foreign.into_iter().chain(["https://evil.example/", "javascript:document.title='x'", ""]) {
         rig.log_in(&token, &format!("?next={}", encoded(next))).await;
         rig.browser.until("document.querySelector('main h1')").await.unwrap();

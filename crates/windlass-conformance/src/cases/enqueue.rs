@@ -99,6 +99,28 @@ pub async fn a_batch_answers_in_its_order(harness: &dyn Harness) {
     assert_eq!(rig.task(answers[3].id).await.lane.queue, name("other"));
 }
 
+pub async fn a_batch_keeps_what_each_task_was_given(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker().await;
+    let retry = Some(RetryPolicy { base: Duration::from_secs(3), ..RetryPolicy::default() });
+    let trace = Some(TraceContext { trace_id: 7, span_id: 8, sampled: true });
+    for given in [
+        NewTask { timeout: Some(Duration::from_secs(9)), ..task("a") },
+        NewTask { retry, ..task("a") },
+        NewTask { trace, ..task("a") },
+        NewTask { priority: 3, max_attempts: Some(4), ..task("a") },
+    ] {
+        rig.store.enqueue(vec![given.clone(), given.clone()]).await.unwrap();
+        let claimed = worker.claim(2).await;
+        assert_eq!(claimed.len(), 2);
+        for task in claimed {
+            assert_eq!((task.timeout, task.retry, task.trace), (given.timeout, given.retry, given.trace));
+            assert_eq!(task.priority, given.priority);
+            assert!(given.max_attempts.is_none_or(|most| most == task.max_attempts));
+        }
+    }
+}
+
 pub async fn an_empty_batch_is_no_error(harness: &dyn Harness) {
     let rig = Rig::open(harness).await;
     assert_eq!(rig.store.enqueue(Vec::new()).await, Ok(Vec::new()));

@@ -70,13 +70,7 @@ SELECT
       concat_ws(' ', t.worker, t.claim_no, windlass.task_id(i.now, i.seq), $1, $2, $3, $4, i.now, encode($5, 'hex'))
     )::text
     WHEN t.worker IS NULL THEN (
-      SELECT pg_notify($9, d.listener::text)::text
-      FROM (
-        SELECT d.listener FROM windlass.doorbell AS d
-        WHERE $10 AND d.armed_until > i.now AND d.lanes @> ARRAY[$1] AND d.listener <> $11
-        ORDER BY random()
-        LIMIT 1
-      ) AS d
+      {ring: channel = $9, if = $10, now = i.now, lanes = ARRAY[$1], listener = $11}
     )
   END,
   {wake_lanes: lanes = ARRAY[$1::integer]}

@@ -16,13 +16,7 @@ WITH clock AS MATERIALIZED (
     item.encoding, item.payload
   FROM item CROSS JOIN clock
 ), rung AS MATERIALIZED (
-  SELECT pg_notify($6, d.listener::text)
-  FROM (
-    SELECT d.listener FROM windlass.doorbell AS d
-    WHERE $7 AND d.armed_until > (SELECT now FROM clock) AND d.lanes && $1 AND d.listener <> $8
-    ORDER BY random()
-    LIMIT 1
-  ) AS d
+  {ring: channel = $6, if = $7, now = (SELECT now FROM clock), lanes = $1, listener = $8}
 ), woken AS MATERIALIZED (
   SELECT {wake_lanes: lanes = $1}
 )

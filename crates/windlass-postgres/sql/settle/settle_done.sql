@@ -16,22 +16,9 @@ WITH clock AS MATERIALIZED (
     AND t.workflow IS NULL AND EXISTS (SELECT 1 FROM receipt)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.key, t.progress, t.log, t.payload
-), kept AS (
-  INSERT INTO windlass.history (
-    id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding, ran,
-    job, workflow, key, progress, log, payload
-  )
-  SELECT
-    g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
-    g.max_attempts, 5, g.encoding, true, g.job, g.workflow, g.key, g.progress, g.log, g.payload
-  FROM gone AS g
-  WHERE $7 OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
-), remembered AS (
-  UPDATE windlass.key AS k
-  SET expires_at = (SELECT now FROM clock) + $6
-  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
-), freed AS (
+), {keep_history:
+    keep = $7, worker = $1, state = 5, result_encoding = NULL, ran = true, error = NULL, output = NULL, ttl = $6
+}, freed AS (
   INSERT INTO windlass.freed (jobs, places)
   SELECT array_agg(f.job), array_agg(f.n)
   FROM (SELECT g.job, count(*) AS n FROM gone AS g WHERE g.job IS NOT NULL GROUP BY g.job) AS f

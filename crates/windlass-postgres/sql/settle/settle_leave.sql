@@ -11,22 +11,8 @@ WITH clock AS MATERIALIZED (
     AND (u.state = 5 OR t.cancel IS NULL)
   RETURNING t.id, t.claimed_at, t.timeout_ms, t.lane, t.priority, t.lease, t.attempt, t.max_attempts, t.encoding,
     t.job, t.workflow, t.step, t.key, t.progress, t.log, t.payload, u.state, u.error, u.output_encoding, u.output
-), kept AS (
-  INSERT INTO windlass.history (
-    id, started_at, ended_at, worker, timeout_ms, lane, priority, lease, attempt, max_attempts, state, encoding,
-    output_encoding, ran, job, workflow, key, progress, error, log, output, payload
-  )
-  SELECT
-    g.id, g.claimed_at, (SELECT now FROM clock), $1, g.timeout_ms, g.lane, g.priority, g.lease, g.attempt,
-    g.max_attempts, g.state, g.encoding, g.output_encoding, true, g.job, g.workflow, g.key, g.progress, g.error, g.log,
-    g.output, g.payload
-  FROM gone AS g
-  WHERE $9 OR g.output IS NOT NULL OR (g.state = 7 AND g.workflow IS NOT NULL)
-    OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
-), remembered AS (
-  UPDATE windlass.key AS k
-  SET expires_at = (SELECT now FROM clock) + $8
-  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
-)
+), {keep_history:
+    keep = $9 OR g.output IS NOT NULL OR (g.state = 7 AND g.workflow IS NOT NULL),
+    worker = $1, state = g.state, result_encoding = g.output_encoding, ran = true, error = g.error, output = g.output, ttl = $8
+}
 SELECT id, lane, state, job, workflow, step FROM gone

@@ -3,10 +3,7 @@
 WITH old AS MATERIALIZED (
   SELECT t.id FROM windlass.task AS t
   WHERE t.state = 6 AND t.ended_at <= $1
-    AND (
-      t.workflow IS NULL
-      OR NOT EXISTS (SELECT 1 FROM windlass.workflow AS w WHERE w.name = t.workflow AND w.blocked_by = t.id)
-    )
+    AND {blocks_nothing: task = t}
   ORDER BY t.ended_at, t.id
   LIMIT $2
   FOR UPDATE SKIP LOCKED
@@ -14,10 +11,5 @@ WITH old AS MATERIALIZED (
   DELETE FROM windlass.task AS t USING old
   WHERE t.id = ANY (ARRAY[old.id]) AND t.state + 0 = 6
   RETURNING t.id, t.lane, t.key, t.ended_at
-), remembered AS (
-  UPDATE windlass.key AS k
-  SET expires_at = g.ended_at + $3
-  FROM gone AS g JOIN windlass.lane AS l ON l.id = g.lane
-  WHERE g.key IS NOT NULL AND k.queue = ANY (ARRAY[l.queue]) AND k.key = ANY (ARRAY[g.key]) AND k.task = g.id
-)
+), {remember_keys: from = g.ended_at, ttl = $3}
 SELECT id FROM gone

@@ -3,10 +3,7 @@
 WITH old AS MATERIALIZED (
   SELECT h.id FROM windlass.history_rest AS h
   WHERE h.ended_at <= $1
-    AND (
-      h.workflow IS NULL
-      OR NOT EXISTS (SELECT 1 FROM windlass.workflow AS w WHERE w.name = h.workflow AND w.blocked_by = h.id)
-    )
+    AND {blocks_nothing: task = h}
   ORDER BY h.id
   LIMIT $2
 )

@@ -10,16 +10,17 @@
 //! ```
 //! Only speed depends on what is noted here: take.sql checks everything that a claim must not break.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
-use windlass_core::{Demand, Result, Timestamp, crash::QUIET_PER_CRASH};
+use windlass_core::{Demand, Result, Timestamp};
 
 use crate::{
-    claim::{read_position::Start, row::unreadable, suspect::last_chance},
-    connection::{options::Clock, pool::Session},
+    claim::{
+        read_position::Start,
+        row::unreadable,
+        suspect::{ISOLATION_MS, last_chance},
+    },
+    connection::{options::Clock, pool::Session, sync::Lock, values::Cells},
     shared::Shared,
     sql,
     upkeep::lanes::LanesInUse,
@@ -56,7 +57,6 @@ pub(crate) async fn look(
     start: &Start,
 ) -> Result<View> {
     let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let isolation = QUIET_PER_CRASH.as_millis() as i64;
     let row = session
         .row(
             &sql::LOOK,
@@ -68,19 +68,19 @@ pub(crate) async fn look(
                 &start.lows,
                 &start.afters,
                 &last_chance,
-                &isolation,
+                &ISOLATION_MS,
             ],
         )
         .await?
         .ok_or_else(|| unreadable("a look without an answer"))?;
     let view = View {
-        now: Timestamp::from_ms(row.get(0)),
+        now: row.time(0),
         is_live: row.get(1),
         is_isolated: row.get(2),
         has_suspects: row.get(3),
         has_ready: row.get(4),
         is_blocked: row.get(5),
-        next_due: row.get::<_, Option<i64>>(6).map(Timestamp::from_ms),
+        next_due: row.time_if_any(6),
         lanes: LanesInUse { n: row.get::<_, i64>(7) as usize, sum: row.get(8) },
         has_todo: row.get(9),
     };
@@ -91,7 +91,7 @@ pub(crate) async fn look(
 /// What this process remembers between two claims.
 pub(crate) struct Looks {
     clock: Clock,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Debug, Default)]
@@ -106,76 +106,62 @@ struct State {
     next_due: Option<Timestamp>,
 }
 
-impl State {
-    fn is_fresh(&self, now: Instant) -> bool {
-        self.looked_at.is_some_and(|at| now.saturating_duration_since(at) < LOOK_EVERY)
-    }
-
-    /// Whether a claim that begins now takes before it looks.
-    fn begin(&mut self) -> bool {
-        let is_hinted = std::mem::take(&mut self.is_hinted);
-        !self.owes_look && self.looked_at.is_some() && (is_hinted || self.was_full)
-    }
-}
-
 impl Looks {
     pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, state: Mutex::default() }
+        Self { clock, state: Lock::default() }
     }
 
     /// Something may be ready.
     pub(crate) fn hint(&self) {
-        self.lock().is_hinted = true;
+        self.state.lock().is_hinted = true;
     }
 
     /// Whether a hint came since the last claim that went to the server.
     pub(crate) fn is_hinted(&self) -> bool {
-        self.lock().is_hinted
+        self.state.lock().is_hinted
     }
 
     /// A claim begins: whether it takes before it looks.
     pub(crate) fn begin(&self) -> bool {
-        self.lock().begin()
+        let mut state = self.state.lock();
+        let is_hinted = std::mem::take(&mut state.is_hinted);
+        !state.owes_look && state.looked_at.is_some() && (is_hinted || state.was_full)
     }
 
     /// Whether the last look is fresh.
     pub(crate) fn is_fresh(&self) -> bool {
-        self.lock().is_fresh((self.clock)())
+        let looked_at = self.state.lock().looked_at;
+        looked_at.is_some_and(|at| (self.clock)().saturating_duration_since(at) < LOOK_EVERY)
     }
 
     /// A claim ended with tasks and without a look. Answers whether the next one looks first.
     pub(crate) fn took(&self, is_full: bool) -> bool {
-        let now = (self.clock)();
-        let mut state = self.lock();
-        state.was_full = is_full;
-        state.owes_look = !state.is_fresh(now);
-        state.owes_look
+        let owes_look = !self.is_fresh();
+        let mut state = self.state.lock();
+        (state.was_full, state.owes_look) = (is_full, owes_look);
+        owes_look
     }
 
     /// A claim ended that had looked.
     pub(crate) fn ended(&self, is_full: bool) {
-        self.lock().was_full = is_full;
+        self.state.lock().was_full = is_full;
     }
 
     fn looked(&self, next_due: Option<Timestamp>) {
         let now = (self.clock)();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         (state.looked_at, state.owes_look, state.next_due) = (Some(now), false, next_due);
     }
 
     /// The next due time as the last look found it, if it has not passed.
     pub(crate) fn next_due(&self, now: Timestamp) -> Option<Timestamp> {
-        self.lock().next_due.filter(|due| *due > now)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().next_due.filter(|due| *due > now)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 

@@ -3,11 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
-use windlass_core::{
-    Claimed, Demand, Error, Lane, Payload, Result, RetryPolicy, TaskId, Timestamp, TraceContext,
-};
+use windlass_core::{Claimed, Demand, Error, Lane, Payload, Result, RetryPolicy, TraceContext};
 
-use crate::{operate::record, shared::Shared};
+use crate::{connection::values::Cells, operate::record, shared::Shared};
 
 /// The number of the task's lane.
 pub(crate) fn lane(row: &Row) -> i32 {
@@ -27,11 +25,11 @@ pub(crate) fn is_paced(row: &Row) -> bool {
 /// The task.
 pub(crate) fn claimed(demand: &Demand, lane: Arc<Lane>, row: &Row) -> Claimed {
     Claimed {
-        id: TaskId::from_raw(row.get(0)),
-        lease: row.get::<_, i32>(1) as u32,
-        attempt: row.get::<_, i32>(2) as u32,
-        max_attempts: row.get::<_, i32>(3) as u32,
-        crashes: row.get::<_, i32>(4) as u32,
+        id: row.task(0),
+        lease: row.small(1),
+        attempt: row.small(2),
+        max_attempts: row.small(3),
+        crashes: row.small(4),
         worker: demand.worker,
         claim_no: demand.claim_no,
         lane,
@@ -42,7 +40,7 @@ pub(crate) fn claimed(demand: &Demand, lane: Arc<Lane>, row: &Row) -> Claimed {
         job: record::name(row, 12, "job"),
         workflow: record::name(row, 13, "workflow"),
         trace: TraceContext::from_stored(row.get(14)),
-        claimed_at: Timestamp::from_ms(row.get(16)),
+        claimed_at: row.time(16),
     }
 }
 

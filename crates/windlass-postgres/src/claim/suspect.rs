@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use tokio_postgres::Row;
 use windlass_core::{
     Demand, Result, Rules, Timestamp,
-    crash::{self, Group, HeldGroup, SUSPECT_CRASHES, Turn},
+    crash::{self, Group, HeldGroup, QUIET_PER_CRASH, SUSPECT_CRASHES, Turn},
 };
 
 use crate::{
@@ -15,10 +15,14 @@ use crate::{
         take::Took,
         wanted,
     },
-    connection::pool::Session,
+    connection::{pool::Session, values::Cells},
     shared::Shared,
     sql,
+    wakeup::doorbell::numbers,
 };
+
+/// How long a suspect on its last chance has its worker to itself, for each crash.
+pub(crate) const ISOLATION_MS: i64 = QUIET_PER_CRASH.as_millis() as i64;
 
 /// Whether suspects that wait are first sorted into those that stand aside and those that do not.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -44,21 +48,20 @@ async fn turn_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) ->
 
 fn held_group(row: &Row) -> Option<HeldGroup> {
     let group = Group::from_stored(row.get::<_, Option<i64>>(1)?);
-    let crashes = row.get::<_, i32>(2) as u32;
-    let claimed_at = Timestamp::from_ms(row.get(3));
+    let crashes = row.small(2);
+    let claimed_at = row.time(3);
     Some(HeldGroup { group, crashes, quiet_until: crash::quiet_until(claimed_at, crashes) })
 }
 
 /// The groups of which a demand may get members, and whether the line of a job lacks a suspect or has one too
 /// many.
 async fn groups_of(shared: &Shared, session: &mut Session<'_>, demand: &Demand) -> Result<(Vec<i64>, bool)> {
-    let rows = session.query(&sql::SUSPECT_GROUPS, &[&lanes(demand)]).await?;
+    let rows = session.query(&sql::SUSPECT_GROUPS, &[&numbers(&demand.lanes)]).await?;
     if rows.is_empty() {
         return Ok((Vec::new(), false));
     }
     let group = |row: &Row| Group::from_stored(row.get(0));
-    let waiting: Vec<(Group, u32)> =
-        rows.iter().map(|row| (group(row), row.get::<_, i32>(1) as u32)).collect();
+    let waiting: Vec<(Group, u32)> = rows.iter().map(|row| (group(row), row.small(1))).collect();
     let chosen = turn_of(shared, session, demand).await?.choose(&waiting, &shared.rules);
     let is_misplaced = |row: &Row| row.get(if chosen.contains(&group(row)) { 3 } else { 2 });
     let is_misplaced = rows.iter().any(is_misplaced);
@@ -77,7 +80,7 @@ pub(crate) async fn stand_aside(
         let (groups, is_misplaced) = groups_of(shared, session, demand).await?;
         is_needed |= is_misplaced;
         next.extend(groups);
-        in_lanes.extend(lanes(demand));
+        in_lanes.extend(numbers(&demand.lanes));
     }
     if !is_needed {
         return Ok(false);
@@ -102,7 +105,7 @@ pub(crate) async fn take_suspects(
     if groups.is_empty() {
         return Ok(took);
     }
-    let (claim_no, lanes) = (demand.claim_no as i64, lanes(demand));
+    let (claim_no, lanes) = (demand.claim_no as i64, numbers(&demand.lanes));
     let rows = session
         .query(&sql::CLAIM_SUSPECT, &[&demand.worker.0, &claim_no, &lanes, &groups, &wanted(demand)])
         .await?;
@@ -115,8 +118,4 @@ pub(crate) async fn take_suspects(
     took.tasks = tasks.into_iter().map(|(_, task)| task).collect();
     took.has_started = rows.iter().any(row::is_paced);
     Ok(took)
-}
-
-fn lanes(demand: &Demand) -> Vec<i32> {
-    demand.lanes.iter().map(|lane| lane.0 as i32).collect()
 }

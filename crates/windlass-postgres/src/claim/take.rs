@@ -2,13 +2,13 @@
 
 use std::{cmp::Reverse, sync::Arc};
 
-use windlass_core::{Claimed, Demand, Lane, Result, crash::QUIET_PER_CRASH};
+use windlass_core::{Claimed, Demand, Lane, Result};
 
 use crate::{
     claim::{
         read_position::{Start, Taken},
         row::{self, claimed, lane_of},
-        suspect::last_chance,
+        suspect::{ISOLATION_MS, last_chance},
     },
     connection::pool::Session,
     shared::Shared,
@@ -42,7 +42,6 @@ pub(crate) async fn take(
     suspects: Suspects,
 ) -> Result<Took> {
     let (claim_no, last_chance) = (demand.claim_no as i64, last_chance(&shared.rules));
-    let isolation = QUIET_PER_CRASH.as_millis() as i64;
     let held_back_by = if suspects == Suspects::First { start.lanes.clone() } else { Vec::new() };
     let has_several_lanes = demand.lanes.len() > 1;
     let rows = session
@@ -57,7 +56,7 @@ pub(crate) async fn take(
                 &start.lows,
                 &start.afters,
                 &last_chance,
-                &isolation,
+                &ISOLATION_MS,
                 &held_back_by,
                 &has_several_lanes,
             ],

@@ -51,7 +51,7 @@ async fn one_after_another(
     for (place, demand) in demands.iter().enumerate() {
         let before = place.checked_sub(1).and_then(|before| demands.get(before).zip(all.last()));
         let empty = before.filter(|(before, found)| {
-            before.lanes == demand.lanes && before.n > 0 && found.rest == Rest::Nothing
+            before.lanes == demand.lanes && before.n > 0 && found.answer.rest == Rest::Nothing
         });
         // The demand before it found nothing in the same lanes, so neither does this one.
         let found = match empty {
@@ -92,7 +92,8 @@ async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Found]
         return Ok(session.commit().await?);
     }
     let closed: Vec<bool> = all.iter().map(|found| found.is_isolated).collect();
-    let mut tasks: Vec<Claimed> = all.iter_mut().flat_map(|found| std::mem::take(&mut found.tasks)).collect();
+    let mut tasks: Vec<Claimed> =
+        all.iter_mut().flat_map(|found| std::mem::take(&mut found.answer.tasks)).collect();
     let may_get = |place: usize| closed.get(place).is_some_and(|closed| !closed);
     let changes = hand_over(demands, &tasks, may_get);
     let (mut ids, mut workers, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
@@ -113,7 +114,7 @@ async fn commit(session: &mut Session<'_>, demands: &[Demand], all: &mut [Found]
         }
     }
     if let Some(first) = all.first_mut() {
-        first.tasks = tasks;
+        first.answer.tasks = tasks;
     }
     Ok(())
 }

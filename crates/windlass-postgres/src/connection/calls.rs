@@ -1,12 +1,10 @@
 //! Serves the calls of many callers together: while some are served, the next ones gather. There is no timer,
 //! so an idle store serves at once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use tokio::sync::Notify;
 use windlass_core::{Error, Result};
 
-use crate::connection::pool::closed;
+use crate::connection::{pool::closed, sync::Lock};
 
 /// Calls that may wait; beyond that a call fails at once.
 const WAITING_MAX: usize = 100_000;
@@ -15,7 +13,7 @@ const WAITING_MAX: usize = 100_000;
 pub(crate) struct Calls<C> {
     /// What the calls are, for the error when there are too many.
     what: &'static str,
-    waiting: Mutex<Waiting<C>>,
+    waiting: Lock<Waiting<C>>,
     arrived: Notify,
 }
 
@@ -28,13 +26,13 @@ struct Waiting<C> {
 impl<C> Calls<C> {
     pub(crate) fn new(what: &'static str) -> Self {
         let waiting = Waiting { calls: Vec::new(), is_closed: false };
-        Self { what, waiting: Mutex::new(waiting), arrived: Notify::new() }
+        Self { what, waiting: Lock::new(waiting), arrived: Notify::new() }
     }
 
     /// Adds a call.
     pub(crate) fn add(&self, call: C) -> Result<()> {
         {
-            let mut waiting = self.lock();
+            let mut waiting = self.waiting.lock();
             if waiting.is_closed {
                 return Err(closed());
             }
@@ -51,7 +49,7 @@ impl<C> Calls<C> {
     /// Takes the oldest calls, as many as `fit`, but at least one: a call that is too large must not wait for
     /// ever.
     pub(crate) fn take(&self, fit: impl FnOnce(&[C]) -> usize) -> Vec<C> {
-        let mut waiting = self.lock();
+        let mut waiting = self.waiting.lock();
         let n = fit(&waiting.calls).max(1).min(waiting.calls.len());
         waiting.calls.drain(..n).collect()
     }
@@ -66,10 +64,6 @@ impl<C> Calls<C> {
     pub(crate) fn closes(&self) -> Closes<'_, C> {
         Closes(self)
     }
-
-    fn lock(&self) -> MutexGuard<'_, Waiting<C>> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// See [`Calls::closes`].
@@ -77,7 +71,7 @@ pub(crate) struct Closes<'a, C>(&'a Calls<C>);
 
 impl<C> Drop for Closes<'_, C> {
     fn drop(&mut self) {
-        let mut waiting = self.0.lock();
+        let mut waiting = self.0.waiting.lock();
         waiting.is_closed = true;
         waiting.calls.clear();
     }

@@ -3,7 +3,10 @@
 use std::{
     collections::HashMap,
     pin::Pin,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
     task::Poll,
     time::Duration,
 };
@@ -21,8 +24,8 @@ use crate::{
         error::{self, Failure},
         hosts::{self, Preferred},
         options::{Location, Options},
-        patience::Patience,
         reach::{Reach, Refusal},
+        sync::{Lock, Patience},
         tls,
     },
     sql::{self, Rendered, Sql},
@@ -84,13 +87,14 @@ pub(crate) type Param<'a> = &'a (dyn ToSql + Sync);
 
 /// A server, and how to connect to it.
 pub(crate) struct Server {
-    location: Location,
+    pub location: Location,
     tls: tls::Connect,
     pub statements: Rendered,
     pooled: bool,
     connect_timeout: Duration,
     statement_timeout: Duration,
-    reach: Reach,
+    /// Whether the server can be reached.
+    pub reach: Reach,
     preferred: Preferred,
 }
 
@@ -106,15 +110,6 @@ impl Server {
             reach: Reach::default(),
             preferred: Preferred::default(),
         })
-    }
-
-    pub(crate) fn location(&self) -> &Location {
-        &self.location
-    }
-
-    /// Whether the server can be reached.
-    pub(crate) fn reach(&self) -> &Reach {
-        &self.reach
     }
 
     /// How long a statement may take, unless its pool has another limit.
@@ -141,12 +136,14 @@ impl Server {
             server: Arc::clone(self),
             patience: Arc::clone(patience),
             commits,
-            prepared: Mutex::default(),
+            prepared: Lock::default(),
+            unanswered: AtomicUsize::new(0),
+            is_broken: AtomicBool::new(false),
             drive: drive.abort_handle(),
         };
         if !self.pooled {
             let told = conn.batch(&settings(commits)).await;
-            told.map_err(|failure| Refusal { text: failure.error.to_string(), is_full: false })?;
+            told.map_err(|failure| Refusal::new(failure.error.to_string()))?;
         }
         Ok(conn)
     }
@@ -160,7 +157,9 @@ impl Server {
         let configs = &self.location.configs;
         let mut refusals = Vec::new();
         for number in self.preferred.order(configs.len()) {
-            let mut config = configs[number].clone();
+            let Some(config) = configs.get(number) else { continue };
+            let host = hosts::shown(config);
+            let mut config = config.clone();
             // The server's list of sessions shows what each is for.
             let name = config.get_application_name().unwrap_or("windlass").to_owned();
             config.application_name(format!("{name} {purpose}"));
@@ -170,7 +169,7 @@ impl Server {
                     return Ok(connected);
                 }
                 Err(refusal) if configs.len() == 1 => return Err(refusal),
-                Err(refusal) => refusals.push((hosts::shown(&configs[number]), refusal)),
+                Err(refusal) => refusals.push((host, refusal)),
             }
         }
         let is_full = refusals.iter().any(|(_, refusal)| refusal.is_full);
@@ -191,11 +190,10 @@ impl Server {
             match tokio::time::timeout(limit, config.connect(server.tls.clone())).await {
                 Ok(Ok(connected)) => Ok(connected),
                 Ok(Err(error)) => Err(error::of_connect(&error)),
-                Err(_) => Err(Refusal { text: format!("no answer within {limit:?}"), is_full: false }),
+                Err(_) => Err(Refusal::new(format!("no answer within {limit:?}"))),
             }
         });
-        dial.await
-            .unwrap_or_else(|_| Err(Refusal { text: "the store was closed".to_owned(), is_full: false }))
+        dial.await.unwrap_or_else(|_| Err(Refusal::new("the store was closed")))
     }
 }
 
@@ -205,7 +203,10 @@ pub(crate) struct Conn {
     server: Arc<Server>,
     patience: Arc<Patience>,
     commits: Commits,
-    prepared: Mutex<HashMap<&'static str, Statement>>,
+    prepared: Lock<HashMap<&'static str, Statement>>,
+    /// Statements that were sent and not answered. One that its caller gave up stays among them.
+    unanswered: AtomicUsize,
+    is_broken: AtomicBool,
     drive: AbortHandle,
 }
 
@@ -218,8 +219,11 @@ impl Drop for Conn {
 }
 
 impl Conn {
-    pub(crate) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+    /// Whether each statement was answered, and the connection can still be used.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.unanswered.load(Ordering::Acquire) == 0
+            && !self.is_broken.load(Ordering::Acquire)
+            && !self.client.is_closed()
     }
 
     /// The statements that open a transaction.
@@ -360,13 +364,13 @@ impl Conn {
     }
 
     async fn statement(&self, sql: &'static Sql) -> Result<Statement, Failure> {
-        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner).get(sql.name).cloned();
+        let known = self.prepared.lock().get(sql.name).cloned();
         if let Some(statement) = known {
             return Ok(statement);
         }
         let text = self.server.statements.text(sql);
         let statement = self.bounded(sql.name, self.client.prepare_typed(&text, sql.types)).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).insert(sql.name, statement.clone());
+        self.prepared.lock().insert(sql.name, statement.clone());
         Ok(statement)
     }
 
@@ -376,18 +380,16 @@ impl Conn {
         answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, Failure> {
         let limit = self.patience.limit();
-        match tokio::time::timeout(limit, answer).await {
+        self.unanswered.fetch_add(1, Ordering::AcqRel);
+        let answer = match tokio::time::timeout(limit, answer).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(error::of_statement(&error)),
-            Err(_) => Err(no_answer(name, limit)),
+            Err(_) => Err(Failure::broken(Error::Unknown(format!("{name}: no answer within {limit:?}")))),
+        };
+        self.unanswered.fetch_sub(1, Ordering::AcqRel);
+        if answer.as_ref().is_err_and(|failure| failure.is_broken) {
+            self.is_broken.store(true, Ordering::Release);
         }
-    }
-}
-
-fn no_answer(name: &str, limit: Duration) -> Failure {
-    Failure {
-        error: Error::Unknown(format!("{name}: no answer within {limit:?}")),
-        is_broken: true,
-        is_worth_repeating: false,
+        answer
     }
 }

@@ -1,14 +1,16 @@
 //! The threads on which connections are driven. They are apart from the callers' runtimes: a runtime that
 //! ends or blocks closes no connection.
 
-use std::{sync::Mutex, thread::JoinHandle};
+use std::thread::JoinHandle;
 
 use tokio::{runtime::Handle, sync::oneshot};
+
+use crate::connection::sync::Lock;
 
 /// A thread that reads and writes the sockets of connections.
 pub(crate) struct Driver {
     handle: Handle,
-    stop: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+    stop: Lock<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
 impl Driver {
@@ -21,7 +23,7 @@ impl Driver {
             let _ = runtime.block_on(stopped);
             runtime.shutdown_background();
         })?;
-        Ok(Self { handle, stop: Mutex::new(Some((stop, thread))) })
+        Ok(Self { handle, stop: Lock::new(Some((stop, thread))) })
     }
 
     /// The runtime of the thread.
@@ -32,7 +34,7 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        let stop = self.stop.lock().unwrap_or_else(std::sync::PoisonError::into_inner).take();
+        let stop = self.stop.lock().take();
         if let Some((stop, thread)) = stop {
             let _ = stop.send(());
             // The last handle may be dropped on this very thread, by a task that runs on it.

@@ -113,6 +113,16 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
+    /// The connection can no longer be used.
+    pub(crate) fn broken(error: Error) -> Self {
+        Self { is_broken: true, ..Self::from(error) }
+    }
+
+    /// The server undid it because of another transaction.
+    pub(crate) fn outrun(text: String) -> Self {
+        Self { is_worth_repeating: true, ..Self::from(Error::Unavailable(text)) }
+    }
+
     /// Whether the server cancelled the statement because it took too long.
     pub(crate) fn ran_out_of_time(&self) -> bool {
         self.error.to_string().contains(&format!("({})", SqlState::QUERY_CANCELED.code()))
@@ -149,40 +159,33 @@ pub(crate) fn of_statement(error: &tokio_postgres::Error) -> Failure {
         } else {
             Error::Unavailable(text)
         };
-        return Failure { error, is_broken: true, is_worth_repeating: false };
+        return Failure::broken(error);
     };
     let text = text_of(error);
-    let undone = |error| Failure { error, is_broken: false, is_worth_repeating: false };
     match *state {
         // A lock timeout is not repeated: the sessions that wait behind the statement have waited long
         // enough.
-        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
-            Failure { error: Error::Unavailable(text), is_broken: false, is_worth_repeating: true }
-        }
-        SqlState::DISK_FULL => undone(Error::StoreFull(text)),
+        SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => Failure::outrun(text),
+        SqlState::DISK_FULL => Error::StoreFull(text).into(),
         // The statement was undone. The server has become read-only, so the next connection should find
         // another server.
-        SqlState::READ_ONLY_SQL_TRANSACTION => {
-            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
-        }
+        SqlState::READ_ONLY_SQL_TRANSACTION => Failure::broken(Error::Unavailable(text)),
         SqlState::UNDEFINED_TABLE
         | SqlState::UNDEFINED_COLUMN
         | SqlState::UNDEFINED_FUNCTION
         | SqlState::INVALID_SCHEMA_NAME
-        | SqlState::UNDEFINED_OBJECT => undone(Error::Unavailable(format!(
-            "{text}; does the schema exist? see `windlass migrate --plan`"
-        ))),
-        _ if state.code().starts_with("22") => undone(Error::Invalid(text)),
+        | SqlState::UNDEFINED_OBJECT => {
+            Error::Unavailable(format!("{text}; does the schema exist? see `windlass migrate --plan`")).into()
+        }
+        _ if state.code().starts_with("22") => Error::Invalid(text).into(),
         // The session was terminated, or the server shuts down: the commit may have happened before.
         _ if state.code().starts_with("57P") || state.code().starts_with("08") => {
-            Failure { error: Error::Unknown(text), is_broken: true, is_worth_repeating: false }
+            Failure::broken(Error::Unknown(text))
         }
         // An internal error of the server. Any other refused statement is undone, and the connection can be
         // used again.
-        _ if state.code().starts_with("XX") || is_fatal(error) => {
-            Failure { error: Error::Unavailable(text), is_broken: true, is_worth_repeating: false }
-        }
-        _ => undone(Error::Unavailable(text)),
+        _ if state.code().starts_with("XX") || is_fatal(error) => Failure::broken(Error::Unavailable(text)),
+        _ => Error::Unavailable(text).into(),
     }
 }
 

@@ -29,7 +29,7 @@ use crate::{
 };
 
 /// Opens a store whose schema is made by these steps.
-pub(crate) async fn open(
+pub async fn open(
     location: &Location,
     options: Options,
     migrations: &'static [Migration],

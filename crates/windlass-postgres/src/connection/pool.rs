@@ -6,7 +6,7 @@
 
 use std::{
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     time::{Duration, Instant},
@@ -19,7 +19,6 @@ use tokio::{
 use tokio_postgres::Row;
 use windlass_core::{
     Error, Result,
-    source::Loop,
     usage::{InUse, PoolMeter, PoolUsage},
 };
 
@@ -28,8 +27,8 @@ use crate::{
         conn::{Commits, Conn, Param, Server},
         driver::Driver,
         error::Failure,
-        patience::Patience,
         reach::Refusal,
+        sync::{Lock, Patience},
     },
     sql::Sql,
 };
@@ -45,8 +44,8 @@ pub(crate) struct Pool {
     commits: Commits,
     patience: Arc<Patience>,
     permits: Semaphore,
-    idle: Mutex<Vec<Conn>>,
-    outage: Mutex<Outage>,
+    idle: Lock<Vec<Arc<Conn>>>,
+    outage: Lock<Outage>,
     is_closed: AtomicBool,
     meter: PoolMeter,
 }
@@ -73,8 +72,8 @@ impl Pool {
             commits: Commits::Safe,
             patience: server.patience(),
             permits: Semaphore::new(size),
-            idle: Mutex::default(),
-            outage: Mutex::default(),
+            idle: Lock::default(),
+            outage: Lock::default(),
             is_closed: AtomicBool::new(false),
             meter: PoolMeter::new(purpose, size as u32),
         }
@@ -83,11 +82,6 @@ impl Pool {
     /// The same pool, but commits are answered before they are on disk.
     pub(crate) fn soon(self) -> Self {
         Self { commits: Commits::Soon, ..self }
-    }
-
-    /// Runs a loop on the thread that drives these connections.
-    pub(crate) fn spawn(&self, part: Loop) {
-        self.driver.handle().spawn(part);
     }
 
     /// The runtime on which these connections are driven.
@@ -104,8 +98,8 @@ impl Pool {
         };
         let in_use = self.meter.enter();
         let idle = loop {
-            match self.lock_idle().pop() {
-                Some(conn) if conn.is_closed() => {}
+            match self.idle.lock().pop() {
+                Some(conn) if !conn.is_at_rest() => {}
                 found => break found,
             }
         };
@@ -114,28 +108,31 @@ impl Pool {
             None => self.connect().await?,
         };
         self.refuse_if_closed()?;
-        Ok(Session {
-            conn: Some(conn),
-            pool: self,
-            _permit: permit,
-            _in_use: in_use,
-            is_busy: false,
-            in_transaction: false,
-        })
+        Ok(Session { conn, pool: self, _permit: permit, _in_use: in_use, in_transaction: false })
+    }
+
+    /// Runs one statement that commits by itself.
+    pub(crate) async fn query(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Vec<Row>, Failure> {
+        self.session().await?.query(sql, params).await
+    }
+
+    /// The same for a statement that answers with at most one row.
+    pub(crate) async fn row(&self, sql: &'static Sql, params: &[Param<'_>]) -> Result<Option<Row>, Failure> {
+        self.session().await?.row(sql, params).await
     }
 
     /// Connects if the pool has no connection yet, so that the first caller need not wait for it. It does not
     /// wait for other callers, and an error is left to the first caller.
     pub(crate) async fn warm(&self) {
         let Ok(_permit) = self.permits.try_acquire() else { return };
-        let is_connected = !self.lock_idle().is_empty();
+        let is_connected = !self.idle.lock().is_empty();
         if is_connected {
             return;
         }
         if let Ok(conn) = self.connect().await
             && !self.is_closed.load(Ordering::Acquire)
         {
-            self.lock_idle().push(conn);
+            self.idle.lock().push(conn);
         }
     }
 
@@ -163,12 +160,12 @@ impl Pool {
 
     /// How long ago the server was reached again after an outage; `None` if there was none.
     pub(crate) fn since_outage(&self) -> Option<Duration> {
-        self.lock_outage().over_at.map(|at| at.elapsed())
+        self.outage.lock().over_at.map(|at| at.elapsed())
     }
 
     /// Closes idle connections; the next call connects again.
     pub(crate) fn let_go(&self) {
-        self.lock_idle().clear();
+        self.idle.lock().clear();
     }
 
     /// Refuses every later call and closes idle connections.
@@ -178,25 +175,25 @@ impl Pool {
         self.let_go();
     }
 
-    async fn connect(&self) -> Result<Conn> {
+    async fn connect(&self) -> Result<Arc<Conn>> {
         let connected = self.dial().await;
-        let mut outage = self.lock_outage();
+        let mut outage = self.outage.lock();
         match connected {
             Ok(conn) => {
                 if std::mem::take(&mut outage.is_on) {
                     outage.over_at = Some(Instant::now());
                 }
-                Ok(conn)
+                Ok(Arc::new(conn))
             }
             Err(refusal) => {
                 outage.is_on = true;
-                Err(Error::Unavailable(format!("{}: {}", self.server.location(), refusal.text)))
+                Err(Error::Unavailable(format!("{}: {}", self.server.location, refusal.text)))
             }
         }
     }
 
     async fn dial(&self) -> Result<Conn, Refusal> {
-        let reach = self.server.reach();
+        let reach = &self.server.reach;
         let _turn = reach.turn().await?;
         match self.server.connect(&self.driver, self.purpose, &self.patience, self.commits).await {
             Ok(conn) => {
@@ -213,29 +210,27 @@ impl Pool {
     fn refuse_if_closed(&self) -> Result<()> {
         if self.is_closed.load(Ordering::Acquire) { Err(closed()) } else { Ok(()) }
     }
-
-    fn lock_idle(&self) -> MutexGuard<'_, Vec<Conn>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn lock_outage(&self) -> MutexGuard<'_, Outage> {
-        self.outage.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 pub(crate) fn closed() -> Error {
     Error::Unavailable("the store is closed".to_owned())
 }
 
-/// A caller's use of one connection.
+/// A caller's use of one connection. What it does not say itself is said to the connection.
 pub(crate) struct Session<'a> {
-    conn: Option<Conn>,
+    conn: Arc<Conn>,
     pool: &'a Pool,
     _permit: SemaphorePermit<'a>,
     _in_use: InUse<'a>,
-    /// A statement was sent and not answered, or the connection broke.
-    is_busy: bool,
     in_transaction: bool,
+}
+
+impl std::ops::Deref for Session<'_> {
+    type Target = Conn;
+
+    fn deref(&self) -> &Conn {
+        &self.conn
+    }
 }
 
 impl Session<'_> {
@@ -245,29 +240,11 @@ impl Session<'_> {
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = if self.in_transaction {
-            conn.query(sql, params).await
+        if self.in_transaction {
+            self.conn.query(sql, params).await
         } else {
-            conn.query_alone(sql, params).await
-        };
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
-    }
-
-    /// Runs a statement that does not wait for the disk, calls `meanwhile`, and then waits for the disk.
-    pub(crate) async fn query_then_flush(
-        &mut self,
-        sql: &'static Sql,
-        params: &[Param<'_>],
-        meanwhile: impl FnOnce(&[Row]) + Send,
-    ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.query_then_flush(sql, params, meanwhile).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+            self.conn.query_alone(sql, params).await
+        }
     }
 
     /// Runs a statement that answers with at most one row.
@@ -277,24 +254,6 @@ impl Session<'_> {
         params: &[Param<'_>],
     ) -> Result<Option<Row>, Failure> {
         Ok(self.query(sql, params).await?.into_iter().next())
-    }
-
-    /// Runs statements without parameters.
-    pub(crate) async fn batch(&mut self, text: &str) -> Result<(), Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.batch(text).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
-    }
-
-    /// Runs a statement that answers with one number. Only for text written in this crate.
-    pub(crate) async fn number(&mut self, text: &str) -> Result<u64, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.number(text).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
     }
 
     /// Runs a statement for at most this long; `None` if the server cancelled it then. For reads that may
@@ -322,8 +281,7 @@ impl Session<'_> {
     /// Opens a transaction; without [`Session::commit`] the server undoes it.
     pub(crate) async fn begin(&mut self) -> Result<(), Failure> {
         self.in_transaction = true;
-        let text = self.conn.as_ref().map_or_else(|| "BEGIN".to_owned(), Conn::begin_text);
-        self.batch(&text).await
+        self.batch(&self.begin_text()).await
     }
 
     /// Opens a transaction and runs statements in it, all sent in one go.
@@ -331,11 +289,8 @@ impl Session<'_> {
         &mut self,
         statements: &[(&'static Sql, &[Param<'_>])],
     ) -> Result<Vec<Vec<Row>>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        (self.is_busy, self.in_transaction) = (true, true);
-        let answer = conn.begin_with(statements).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
-        answer
+        self.in_transaction = true;
+        self.conn.begin_with(statements).await
     }
 
     /// Ends the transaction. An error after this was sent may mean that it took effect.
@@ -352,10 +307,7 @@ impl Session<'_> {
         sql: &'static Sql,
         params: &[Param<'_>],
     ) -> Result<Vec<Row>, Failure> {
-        let Some(conn) = &self.conn else { return Err(lost()) };
-        self.is_busy = true;
-        let answer = conn.commit_with(sql, params).await;
-        self.is_busy = answer.as_ref().is_err_and(|failure| failure.is_broken);
+        let answer = self.conn.commit_with(sql, params).await;
         // After an error it is unknown whether the transaction is still open; a rollback without one does no
         // harm.
         self.in_transaction = answer.is_err();
@@ -364,7 +316,7 @@ impl Session<'_> {
 
     /// Undoes the transaction and keeps the connection; a broken connection is closed at once.
     pub(crate) async fn rollback(&mut self) {
-        if !self.is_busy && self.batch("ROLLBACK").await.is_ok() {
+        if self.is_at_rest() && self.batch("ROLLBACK").await.is_ok() {
             self.in_transaction = false;
         }
     }
@@ -372,21 +324,8 @@ impl Session<'_> {
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        if let Some(conn) = self.conn.take()
-            && !self.is_busy
-            && !self.in_transaction
-            && !conn.is_closed()
-            && !self.pool.is_closed.load(Ordering::Acquire)
-        {
-            self.pool.lock_idle().push(conn);
+        if self.is_at_rest() && !self.in_transaction && !self.pool.is_closed.load(Ordering::Acquire) {
+            self.pool.idle.lock().push(Arc::clone(&self.conn));
         }
-    }
-}
-
-fn lost() -> Failure {
-    Failure {
-        error: Error::Unavailable("the connection was closed".to_owned()),
-        is_broken: true,
-        is_worth_repeating: false,
     }
 }

@@ -5,12 +5,11 @@
 //! attempt. Only a server that has no connection left is tried less often, because each refusal costs it a
 //! process.
 
-use std::{
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use tokio::sync::{MutexGuard as Turn, Notify};
+
+use crate::connection::sync::Lock;
 
 /// Pause after the first attempt that failed; doubled with each, so that many callers do not overload a
 /// server that starts.
@@ -30,10 +29,16 @@ pub(crate) struct Refusal {
     pub is_full: bool,
 }
 
+impl Refusal {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_full: false }
+    }
+}
+
 /// Whether the server can be reached.
 #[derive(Debug, Default)]
 pub(crate) struct Reach {
-    state: Mutex<State>,
+    state: Lock<State>,
     /// Locked by the caller that tries.
     turn: tokio::sync::Mutex<()>,
     back: Notify,
@@ -56,7 +61,7 @@ impl Reach {
     /// Waits for a turn to connect. During an outage only one caller has it. If its attempt fails, the
     /// callers that waited get the same refusal.
     pub(crate) async fn turn(&self) -> Result<Option<Turn<'_, ()>>, Refusal> {
-        if self.lock().refused.is_none() {
+        if self.state.lock().refused.is_none() {
             return Ok(None);
         }
         let asked_at = Instant::now();
@@ -69,7 +74,7 @@ impl Reach {
 
     /// How long the next attempt must wait, if there is an outage.
     fn wait(&self, asked_at: Instant) -> Result<Option<Duration>, Refusal> {
-        let state = self.lock();
+        let state = self.state.lock();
         let Some(refused) = &state.refused else { return Ok(None) };
         let left = refused.until.saturating_duration_since(Instant::now());
         if refused.at >= asked_at || (refused.refusal.is_full && !left.is_zero()) {
@@ -80,7 +85,7 @@ impl Reach {
 
     /// An attempt failed.
     pub(crate) fn refused(&self, refusal: &Refusal) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let longest = if refusal.is_full { FULL_PAUSE_MAX } else { PAUSE_MAX };
         state.pause = (state.pause * 2).clamp(PAUSE_MIN, longest);
         let at = Instant::now();
@@ -89,7 +94,7 @@ impl Reach {
 
     /// A connection was made: the outage is over, if there was one.
     pub(crate) fn connected(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.pause = Duration::ZERO;
         if state.refused.take().is_some() {
             self.back.notify_waiters();
@@ -100,10 +105,6 @@ impl Reach {
     pub(crate) async fn back_within(&self, limit: Duration) {
         let _ = tokio::time::timeout(limit, self.back.notified()).await;
     }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[cfg(test)]
@@ -111,7 +112,7 @@ mod tests {
     use super::*;
 
     fn down() -> Refusal {
-        Refusal { text: "down".to_owned(), is_full: false }
+        Refusal::new("down")
     }
 
     #[tokio::test]

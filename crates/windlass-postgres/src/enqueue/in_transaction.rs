@@ -9,11 +9,11 @@ mod sqlx;
 
 use async_trait::async_trait;
 use tokio_postgres::types::{ToSql, Type};
-use windlass_core::{Enqueued, Error, Name, NewTask, Result, RetryPolicy, Rules, TaskId};
+use windlass_core::{Enqueued, Error, NewTask, Result, Rules, TaskId};
 
 use crate::{
     connection::error::text_of,
-    enqueue::{delay_ms, due_ms, ms_up, narrow},
+    enqueue::Columns,
     sql::{self, Schema},
 };
 
@@ -54,68 +54,39 @@ pub async fn enqueue_within<W: Within + ?Sized>(
 #[derive(Debug)]
 pub struct Call<'a> {
     text: String,
-    kind: &'a str,
-    encoding: i16,
-    payload: &'a [u8],
-    queue: &'a str,
-    job: Option<&'a str>,
-    workflow: Option<&'a str>,
-    priority: i32,
-    due_at: Option<i64>,
-    delay_ms: Option<i64>,
-    key: Option<&'a str>,
+    columns: Columns<'a>,
     ignore_conflict: bool,
-    max_attempts: i32,
-    timeout_ms: Option<i64>,
-    retry: Option<String>,
-    on_failure: Option<i16>,
-    job_concurrency: Option<i32>,
-    trace: Option<String>,
 }
 
 impl<'a> Call<'a> {
     fn new(schema: &Schema, rules: &Rules, task: &'a NewTask) -> Self {
         Self {
             text: schema.render(sql::ENQUEUE_TASK.text()),
-            kind: task.kind.as_str(),
-            encoding: task.payload.encoding().code() as i16,
-            payload: task.payload.as_bytes(),
-            queue: task.queue.as_str(),
-            job: task.job.as_ref().map(Name::as_str),
-            workflow: task.workflow.as_ref().map(Name::as_str),
-            priority: task.priority,
-            due_at: due_ms(task.start),
-            delay_ms: delay_ms(task.start),
-            key: task.key.as_ref().map(|key| key.text.as_str()),
+            columns: Columns::of(task, rules),
             ignore_conflict: task.key.as_ref().is_some_and(|key| key.ignore_conflict),
-            max_attempts: task.max_attempts.unwrap_or(rules.max_attempts) as i32,
-            timeout_ms: task.timeout.map(ms_up),
-            retry: task.retry.map(RetryPolicy::to_stored),
-            on_failure: task.on_failure.map(|policy| policy.code() as i16),
-            job_concurrency: task.job_concurrency.map(narrow),
-            trace: task.trace.map(|trace| trace.to_string()),
         }
     }
 
     fn params(&self) -> Vec<(&(dyn ToSql + Sync), Type)> {
+        let row = &self.columns;
         let values: [&(dyn ToSql + Sync); 17] = [
-            &self.kind,
-            &self.encoding,
-            &self.payload,
-            &self.queue,
-            &self.job,
-            &self.workflow,
-            &self.priority,
-            &self.due_at,
-            &self.delay_ms,
-            &self.key,
+            &row.kind,
+            &row.encoding,
+            &row.payload,
+            &row.queue,
+            &row.job,
+            &row.workflow,
+            &row.priority,
+            &row.due_at,
+            &row.delay_ms,
+            &row.key,
             &self.ignore_conflict,
-            &self.max_attempts,
-            &self.timeout_ms,
-            &self.retry,
-            &self.on_failure,
-            &self.job_concurrency,
-            &self.trace,
+            &row.max_attempts,
+            &row.timeout_ms,
+            &row.retry,
+            &row.on_failure,
+            &row.job_concurrency,
+            &row.trace,
         ];
         values.into_iter().zip(sql::ENQUEUE_TASK.types.iter().cloned()).collect()
     }
@@ -123,7 +94,7 @@ impl<'a> Call<'a> {
     /// What a refusal of the server means.
     fn refused(&self, code: &str, message: &str, detail: Option<&str>) -> Error {
         let existing = detail.and_then(|detail| detail.parse::<TaskId>().ok());
-        match (code, self.key, existing) {
+        match (code, self.columns.key, existing) {
             ("23505", Some(key), Some(existing)) => Error::KeyConflict { key: key.to_owned(), existing },
             ("0A000", ..) => Error::Unsupported(message.to_owned()),
             ("25P02", ..) => Error::Conflict(format!("{message}; roll the transaction back")),

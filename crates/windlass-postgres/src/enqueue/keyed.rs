@@ -8,8 +8,13 @@ use std::collections::{HashMap, HashSet};
 use windlass_core::{Enqueued, Error, Name, NewTask, Result, TaskId, task::batch};
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
-    enqueue::{self, Added, insert, lanes_of},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, column},
+    },
+    enqueue::{self, Added, Columns, insert, lanes_of},
     shared::Shared,
     sql,
 };
@@ -20,7 +25,7 @@ const LOCK_TIMEOUT: &str = "SET LOCAL lock_timeout = '500ms'";
 
 /// Adds tasks of which some have keys, all in one transaction; the answers are in the order of the tasks.
 pub(crate) async fn add(shared: &Shared, tasks: &[NewTask]) -> Result<Vec<Enqueued>> {
-    let plan = Plan::of(tasks)?;
+    let plan = plan(tasks)?;
     let lanes = lanes_of(shared, tasks).await?;
     repeat(|| add_once(shared, tasks, &lanes, &plan)).await
 }
@@ -29,7 +34,7 @@ async fn add_once(
     shared: &Shared,
     tasks: &[NewTask],
     lanes: &[i32],
-    plan: &Plan<'_>,
+    plan: &[Option<usize>],
 ) -> Result<Vec<Enqueued>, Failure> {
     let mut session = shared.pool.session().await?;
     session.begin().await?;
@@ -37,9 +42,7 @@ async fn add_once(
     let (answers, added) = match insert_planned(shared, &mut session, tasks, lanes, plan).await {
         Ok(done) => done,
         Err(failure) => {
-            if !failure.is_broken {
-                session.rollback().await;
-            }
+            session.rollback().await;
             return Err(failure);
         }
     };
@@ -57,7 +60,7 @@ pub(crate) async fn add_within(
     tasks: &[NewTask],
     lanes: &[i32],
 ) -> Result<(Vec<Enqueued>, Option<Added>), Failure> {
-    insert_planned(shared, session, tasks, lanes, &Plan::of(tasks)?).await
+    insert_planned(shared, session, tasks, lanes, &plan(tasks)?).await
 }
 
 async fn insert_planned(
@@ -65,61 +68,63 @@ async fn insert_planned(
     session: &mut Session<'_>,
     tasks: &[NewTask],
     lanes: &[i32],
-    plan: &Plan<'_>,
+    plan: &[Option<usize>],
 ) -> Result<(Vec<Enqueued>, Option<Added>), Failure> {
     // Drawn for all tasks at once, so that the ids have the order of the batch.
     let ids = session.query(&sql::DRAW_IDS, &[&(tasks.len() as i64)]).await?;
-    let ids: Vec<i64> = ids.iter().map(|row| row.get(0)).collect();
-    let holders = plan.settle(session, tasks, &ids).await?;
-    let is_fresh = |place: &usize| match plan.roles.get(*place) {
-        Some(Role::Plain) => true,
-        Some(Role::First) => holders.get(place).is_some_and(|holder| holder.is_ours),
-        _ => false,
+    let ids = column(&ids, |row| row.get::<_, i64>(0));
+    let holders = settle_keys(shared, session, tasks, &ids, plan).await?;
+    let is_new = |place: usize, first: Option<usize>| {
+        first.is_none_or(|first| first == place && holders.get(&first).is_some_and(|holder| holder.is_ours))
     };
-    let places: Vec<usize> = (0..tasks.len()).filter(is_fresh).collect();
-    let fresh: Vec<NewTask> = places.iter().filter_map(|place| tasks.get(*place).cloned()).collect();
-    let their_lanes: Vec<i32> = places.iter().filter_map(|place| lanes.get(*place).copied()).collect();
-    let their_ids: Vec<i64> = places.iter().filter_map(|place| ids.get(*place).copied()).collect();
-    let added = if fresh.is_empty() {
+    let places: Vec<usize> = plan
+        .iter()
+        .enumerate()
+        .filter(|(place, first)| is_new(*place, **first))
+        .map(|(place, _)| place)
+        .collect();
+    let added = if places.is_empty() {
         None
     } else {
-        Some(insert(shared, session, &fresh, &their_lanes, Some(&their_ids)).await?)
+        let (tasks, lanes, ids) = (pick(tasks, &places), pick(lanes, &places), pick(&ids, &places));
+        Some(insert(shared, session, &tasks, &lanes, Some(&ids)).await?)
     };
-    let mut answers: Vec<Option<Enqueued>> = vec![None; tasks.len()];
-    if let Some(added) = &added {
-        for (place, task) in places.iter().zip(&added.tasks) {
-            if let Some(answer) = answers.get_mut(*place) {
-                *answer = Some(*task);
-            }
+    let mut new = added.iter().flat_map(|added| added.tasks.iter().copied());
+    let answer = |(place, first): (usize, &Option<usize>)| match first {
+        Some(first) if !is_new(place, Some(*first)) => {
+            holders.get(first).map(|holder| Enqueued::existing(TaskId::from_raw(holder.task)))
         }
-    }
-    Ok((plan.answers(&holders, answers)?, added))
+        _ => new.next(),
+    };
+    let answers: Option<Vec<Enqueued>> = plan.iter().enumerate().map(answer).collect();
+    let lost = || Error::Unavailable("a key was neither taken nor found; try again".to_owned());
+    Ok((answers.ok_or_else(lost)?, added))
+}
+
+fn pick<T: Clone>(all: &[T], places: &[usize]) -> Vec<T> {
+    places.iter().filter_map(|place| all.get(*place).cloned()).collect()
 }
 
 /// The task that a key belongs to, while that is remembered.
 pub(crate) async fn holder(shared: &Shared, queue: &Name, key: &str) -> Result<Option<TaskId>> {
-    let mut session = shared.pool.session().await?;
-    let row = session.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
-    Ok(row.map(|row| TaskId::from_raw(row.get(0))))
+    let row = shared.pool.row(&sql::KEY_HOLDER, &[&queue.as_str(), &key]).await?;
+    Ok(row.map(|row| row.task(0)))
 }
 
-/// What one task of a batch means for keys.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    /// It has no key.
-    Plain,
-    /// It is the first of the batch with its key.
-    First,
-    /// The key is that of an earlier task of the batch, at this index.
-    SameAs(usize),
-}
-
-/// The roles of a batch, decided before anything is sent.
-struct Plan<'a> {
-    roles: Vec<Role>,
-    first: Vec<(usize, &'a str, &'a str)>,
-    /// The first task of each key that some task of the batch does not want to share with another payload.
-    strict: HashSet<usize>,
+/// For each task with a key, the place of the first task of the batch with that key. Decided before anything is
+/// sent.
+///
+/// Callers whose tasks are written together may use one key for different tasks. Then the plan is refused, and
+/// each caller's tasks are written alone.
+fn plan(tasks: &[NewTask]) -> Result<Vec<Option<usize>>> {
+    batch::check_keys(tasks)?;
+    let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut plan = Vec::with_capacity(tasks.len());
+    for (place, task) in tasks.iter().enumerate() {
+        let key = task.key.as_ref();
+        plan.push(key.map(|key| *seen.entry((task.queue.as_str(), key.text.as_str())).or_insert(place)));
+    }
+    Ok(plan)
 }
 
 /// The task that has a key.
@@ -128,100 +133,51 @@ struct Holder {
     is_ours: bool,
 }
 
-impl<'a> Plan<'a> {
-    /// Callers whose tasks are written together may use one key for different tasks. Then the plan is
-    /// refused, and each caller's tasks are written alone.
-    fn of(tasks: &'a [NewTask]) -> Result<Self> {
-        batch::check_keys(tasks)?;
-        let mut seen: HashMap<(&str, &str), usize> = HashMap::new();
-        let mut plan =
-            Self { roles: Vec::with_capacity(tasks.len()), first: Vec::new(), strict: HashSet::new() };
-        for (place, task) in tasks.iter().enumerate() {
-            let Some(key) = &task.key else {
-                plan.roles.push(Role::Plain);
-                continue;
-            };
-            let name = (task.queue.as_str(), key.text.as_str());
-            let Some(earlier) = seen.get(&name).copied() else {
-                seen.insert(name, place);
-                if !key.ignore_conflict {
-                    plan.strict.insert(place);
-                }
-                plan.roles.push(Role::First);
-                plan.first.push((place, name.0, name.1));
-                continue;
-            };
-            if !key.ignore_conflict {
-                plan.strict.insert(earlier);
-            }
-            plan.roles.push(Role::SameAs(earlier));
+/// Takes the free keys, and finds the tasks that have the others. A conflict refuses the batch. Answers by the
+/// place of the first task with the key.
+async fn settle_keys(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    tasks: &[NewTask],
+    ids: &[i64],
+    plan: &[Option<usize>],
+) -> Result<HashMap<usize, Holder>, Failure> {
+    let places: Vec<usize> =
+        (0..).zip(plan).filter(|(place, first)| **first == Some(*place)).map(|(place, _)| place).collect();
+    let firsts = pick(tasks, &places);
+    let rows = column(&firsts, |task| Columns::of(task, &shared.rules));
+    let (queues, keys) = (column(&rows, |row| row.queue), column(&rows, |row| row.key));
+    let (kinds, drawn) = (column(&rows, |row| row.kind), pick(ids, &places));
+    let (encodings, payloads) = (column(&rows, |row| row.encoding), column(&rows, |row| row.payload));
+    let by_name: HashMap<(&str, Option<&str>), usize> =
+        rows.iter().zip(&places).map(|(row, place)| ((row.queue, row.key), *place)).collect();
+    let mut holders = HashMap::new();
+    let taken =
+        session.query(&sql::KEY_TAKE, &[&queues, &keys, &kinds, &encodings, &payloads, &drawn]).await?;
+    for row in &taken {
+        if let Some(place) = by_name.get(&(row.get(0), row.get(1))) {
+            holders.insert(*place, Holder { task: row.get(2), is_ours: true });
         }
-        Ok(plan)
     }
-
-    /// Takes the free keys, and finds the tasks that have the others. A conflict refuses the batch.
-    async fn settle(
-        &self,
-        session: &mut Session<'_>,
-        tasks: &[NewTask],
-        ids: &[i64],
-    ) -> Result<HashMap<usize, Holder>, Failure> {
-        let of = |place: &usize| tasks.get(*place);
-        let places: Vec<usize> = self.first.iter().map(|(place, ..)| *place).collect();
-        let queues: Vec<&str> = self.first.iter().map(|(_, queue, _)| *queue).collect();
-        let keys: Vec<&str> = self.first.iter().map(|(.., key)| *key).collect();
-        let kinds: Vec<&str> = places.iter().filter_map(of).map(|task| task.kind.as_str()).collect();
-        let encodings: Vec<i16> =
-            places.iter().filter_map(of).map(|task| task.payload.encoding().code() as i16).collect();
-        let payloads: Vec<&[u8]> = places.iter().filter_map(of).map(|task| task.payload.as_bytes()).collect();
-        let by_name: HashMap<(&str, &str), usize> =
-            self.first.iter().map(|(place, queue, key)| ((*queue, *key), *place)).collect();
-        let drawn: Vec<i64> = places.iter().filter_map(|place| ids.get(*place).copied()).collect();
-        let taken =
-            session.query(&sql::KEY_TAKE, &[&queues, &keys, &kinds, &encodings, &payloads, &drawn]).await?;
-        let mut holders = HashMap::new();
-        for row in &taken {
-            if let Some(place) = by_name.get(&(row.get(0), row.get(1))) {
-                holders.insert(*place, Holder { task: row.get(2), is_ours: true });
-            }
-        }
-        if holders.len() < places.len() {
-            let known =
-                session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
-            for row in &known {
-                let Some(place) = by_name.get(&(row.get(0), row.get(1))) else { continue };
-                let (task, is_same): (i64, bool) = (row.get(2), row.get(3));
-                if holders.contains_key(place) {
-                    continue;
-                }
-                if !is_same && self.strict.contains(place) {
-                    let (key, existing) = (row.get(1), TaskId::from_raw(task));
-                    return Err(Error::KeyConflict { key, existing }.into());
-                }
-                holders.insert(*place, Holder { task, is_ours: false });
-            }
-        }
-        Ok(holders)
+    if holders.len() == places.len() {
+        return Ok(holders);
     }
-
-    fn answers(
-        &self,
-        holders: &HashMap<usize, Holder>,
-        mut answers: Vec<Option<Enqueued>>,
-    ) -> Result<Vec<Enqueued>, Failure> {
-        for (place, role) in self.roles.iter().enumerate() {
-            let found = match role {
-                Role::Plain => continue,
-                // A task of this batch was just added, and has its answer.
-                Role::First => holders.get(&place).filter(|holder| !holder.is_ours),
-                Role::SameAs(first) => holders.get(first),
-            };
-            if let (Some(answer), Some(holder)) = (answers.get_mut(place), found) {
-                *answer = Some(Enqueued::existing(TaskId::from_raw(holder.task)));
-            }
+    // Keys that some task of the batch does not want to share with another payload.
+    let is_strict = |task: &NewTask| task.key.as_ref().is_some_and(|key| !key.ignore_conflict);
+    let strict: HashSet<usize> =
+        tasks.iter().zip(plan).filter(|(task, _)| is_strict(task)).filter_map(|(_, first)| *first).collect();
+    let known = session.query(&sql::KEY_READ, &[&queues, &keys, &kinds, &encodings, &payloads]).await?;
+    for row in &known {
+        let Some(place) = by_name.get(&(row.get(0), row.get(1))) else { continue };
+        let (task, is_same): (i64, bool) = (row.get(2), row.get(3));
+        if holders.contains_key(place) {
+            continue;
         }
-        answers.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
-            Error::Unavailable("a key was neither taken nor found; try again".to_owned()).into()
-        })
+        if !is_same && strict.contains(place) {
+            let (key, existing) = (row.get(1), TaskId::from_raw(task));
+            return Err(Error::KeyConflict { key, existing }.into());
+        }
+        holders.insert(*place, Holder { task, is_ours: false });
     }
+    Ok(holders)
 }

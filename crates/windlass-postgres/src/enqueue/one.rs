@@ -8,15 +8,17 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::sync::oneshot;
 use windlass_core::{
-    Claimed, Demand, Enqueued, Error, Lane, NewTask, Result, RetryPolicy, TaskId, Timestamp,
-    crash::QUIET_PER_CRASH,
+    Claimed, Demand, Enqueued, Error, Lane, NewTask, Result, TaskId, Timestamp,
     store::{Safe, only},
 };
 
 use crate::{
-    claim::{read_position::Start, suspect::last_chance},
+    claim::{
+        read_position::Start,
+        suspect::{ISOLATION_MS, last_chance},
+    },
     connection::pool::{Session, closed},
-    enqueue::{add, lanes_of, ms_up},
+    enqueue::{Columns, add, has_only_a_payload, lanes_of},
     shared::Shared,
     sql,
     wakeup::offer::TOLD_MAX_BYTES,
@@ -34,37 +36,30 @@ pub(super) async fn add_one(
     taker: Option<(&Demand, &Arc<Lane>)>,
     visible: impl FnOnce(Visible) + Send,
 ) -> Result<Enqueued> {
-    let max_attempts = task.max_attempts.unwrap_or(shared.rules.max_attempts);
-    let (encoding, payload) = (task.payload.encoding().code() as i16, task.payload.as_bytes());
-    let (timeout, retry) = (task.timeout.map(ms_up), task.retry.map(RetryPolicy::to_stored));
-    let trace = task.trace.map(|trace| trace.to_string());
+    let row = Columns::of(task, &shared.rules);
     let notify = !shared.doorbell.covers(&[lane]);
     let soon = shared.flushes();
     // A notification has room for a small payload only. And the offer's row is locked until the commit. The
     // worker's renewals write the same row, so that commit must not wait for the disk.
-    let may_be_offered = soon
-        && taker.is_none()
-        && timeout.is_none()
-        && retry.is_none()
-        && trace.is_none()
-        && payload.len() <= TOLD_MAX_BYTES;
+    let may_be_offered =
+        soon && taker.is_none() && has_only_a_payload(task) && row.payload.len() <= TOLD_MAX_BYTES;
     let worker = taker.map(|(demand, _)| demand.worker.0);
     let claim_no = taker.map(|(demand, _)| demand.claim_no as i64);
     let before = taker.map_or_else(Start::default, |(_, lane)| shared.start(&[lane.id]));
-    let (last_chance, isolation) = (last_chance(&shared.rules), QUIET_PER_CRASH.as_millis() as i64);
+    let last_chance = last_chance(&shared.rules);
     let mut added = None;
     session
         .query_then_flush(
             &sql::ENQUEUE_ONE,
             &[
                 &lane,
-                &task.priority,
-                &(max_attempts as i32),
-                &encoding,
-                &payload,
-                &timeout,
-                &retry,
-                &trace,
+                &row.priority,
+                &row.max_attempts,
+                &row.encoding,
+                &row.payload,
+                &row.timeout_ms,
+                &row.retry,
+                &row.trace,
                 &shared.doorbell.channel,
                 &notify,
                 &shared.doorbell.listener,
@@ -76,12 +71,12 @@ pub(super) async fn add_one(
                 &before.lows,
                 &before.afters,
                 &last_chance,
-                &isolation,
+                &ISOLATION_MS,
             ],
             |rows| {
-                let Some(row) = rows.first() else { return };
-                let id = TaskId::from_raw(row.get(0));
-                let is_taken: bool = row.get(1);
+                let Some(answer) = rows.first() else { return };
+                let id = TaskId::from_raw(answer.get(0));
+                let is_taken: bool = answer.get(1);
                 added = Some(Enqueued::new(id));
                 if !is_taken {
                     shared.tell_ready();
@@ -90,7 +85,7 @@ pub(super) async fn add_one(
                     id,
                     lease: 1,
                     attempt: 1,
-                    max_attempts,
+                    max_attempts: row.max_attempts as u32,
                     crashes: 0,
                     worker: demand.worker,
                     claim_no: demand.claim_no,
@@ -99,10 +94,10 @@ pub(super) async fn add_one(
                     payload: task.payload.clone(),
                     job: None,
                     workflow: None,
-                    timeout: timeout.map(|ms| Duration::from_millis(ms as u64)),
+                    timeout: row.timeout_ms.map(|ms| Duration::from_millis(ms as u64)),
                     retry: task.retry,
                     trace: task.trace,
-                    claimed_at: Timestamp::from_ms(row.get(2)),
+                    claimed_at: Timestamp::from_ms(answer.get(2)),
                 });
                 visible((Enqueued::new(id), claimed));
             },

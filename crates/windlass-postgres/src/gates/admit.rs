@@ -100,18 +100,30 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
     let mut report = DutyReport::default();
     for _ in 0..PASSES_MAX {
         let Some(admitted) = repeat(|| admit_some(shared)).await? else { break };
-        report.moved += admitted.moved;
-        report.next_due = report.next_due.into_iter().chain(admitted.next_due).min();
-        report.lanes_ready.extend(&admitted.lanes_ready);
-        admitted.log();
-        if admitted.has_parked {
-            // A worker may have begun to serve the lane before this was committed.
-            unpark(shared).await?;
-        }
-        for (name, up_to, reason) in &admitted.to_cancel {
-            job::cancel_tasks(shared, name, *up_to, reason, &mut report.lanes_ready).await?;
-        }
+        follow_up(shared, &admitted, &mut report).await?;
     }
+    tell_of(shared, &mut report).await?;
+    Ok(report)
+}
+
+/// Does what must follow a transaction that gave turns, once it is committed.
+pub(crate) async fn follow_up(shared: &Shared, admitted: &Admitted, report: &mut DutyReport) -> Result<()> {
+    report.moved += admitted.moved;
+    report.next_due = report.next_due.into_iter().chain(admitted.next_due).min();
+    report.lanes_ready.extend(&admitted.lanes_ready);
+    admitted.log();
+    if admitted.has_parked {
+        // A worker may have begun to serve the lane before this was committed.
+        unpark(shared).await?;
+    }
+    for (name, up_to, reason) in &admitted.to_cancel {
+        job::cancel_tasks(shared, name, *up_to, reason, &mut report.lanes_ready).await?;
+    }
+    Ok(())
+}
+
+/// Tells the workers what became ready and what is due.
+pub(crate) async fn tell_of(shared: &Shared, report: &mut DutyReport) -> Result<()> {
     report.lanes_ready.sort_unstable();
     report.lanes_ready.dedup();
     if !report.lanes_ready.is_empty() {
@@ -120,7 +132,7 @@ async fn admit_all(shared: &Shared) -> Result<DutyReport> {
     if let Some(due) = report.next_due {
         shared.subscribers.tell_due(due);
     }
-    Ok(report)
+    Ok(())
 }
 
 /// Lets held tasks of lanes that have a worker again take part.
@@ -150,7 +162,7 @@ impl Admitted {
     }
 
     /// Logs one line for each change, not for each look.
-    pub(crate) fn log(&self) {
+    fn log(&self) {
         for (job, is_at_limit, limit) in &self.edges {
             if *is_at_limit {
                 tracing::info!(job, limit, "job reached its limit");

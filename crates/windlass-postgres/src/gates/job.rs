@@ -3,13 +3,18 @@
 use std::time::Duration;
 
 use windlass_core::{
-    Error, JobChange, JobRecord, JobState, LaneId, Name, Result, State, TaskId, TaskRecord, Timestamp,
+    Error, JobChange, JobRecord, JobState, LaneId, Name, Result, State, TaskId, TaskRecord,
     gate::{COUNT_MAX, GateView},
     source::DutyReport,
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{
+        error::Failure,
+        pool::Session,
+        repeat::repeat,
+        values::{Cells, ms, narrow},
+    },
     gates::{
         admit::{self, Admitted, Todo},
         turns, workflow,
@@ -40,23 +45,22 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<Vec<JobRecord>> {
     let (after, only) = (after.map(Name::as_str), only.map(Name::as_str));
-    let mut session = shared.pool.session().await?;
     let rows =
-        session.query(&sql::JOB_LIST, &[&after, &only, &i64::from(limit), &(COUNT_MAX as i64)]).await?;
+        shared.pool.query(&sql::JOB_LIST, &[&after, &only, &i64::from(limit), &(COUNT_MAX as i64)]).await?;
     Ok(rows.iter().filter_map(record).collect())
 }
 
 fn record(row: &tokio_postgres::Row) -> Option<JobRecord> {
     Some(JobRecord {
         name: Name::stored("job", row.get::<_, &str>(0)).ok()?,
-        state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
+        state: row.job_state(1),
         concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
         delay: row.get::<_, Option<i64>>(3).map(|ms| Duration::from_millis(ms.max(0) as u64)),
-        created_at: Timestamp::from_ms(row.get(4)),
-        last_start: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
-        ready: row.get::<_, i64>(6) as u64,
-        running: row.get::<_, i64>(7) as u64,
-        held: row.get::<_, i64>(8) as u64,
+        created_at: row.time(4),
+        last_start: row.time_if_any(5),
+        ready: row.number(6),
+        running: row.number(7),
+        held: row.number(8),
     })
 }
 
@@ -67,7 +71,10 @@ pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Res
         return Err(Error::invalid("a job is removed by a call of its own"));
     }
     let admitted = repeat(|| set_once(shared, name, change)).await?;
-    follow_up(shared, &admitted).await?;
+    let mut report = DutyReport::default();
+    admit::follow_up(shared, &admitted, &mut report).await?;
+    admit::tell_of(shared, &mut report).await?;
+    admit::admit_after(shared).await;
     if change.state == Some(JobState::Cancelled) && change.now {
         ask_running(shared, name, i64::MAX, &cancelled_reason(name.as_str())).await?;
     }
@@ -78,20 +85,18 @@ pub(crate) async fn set(shared: &Shared, name: &Name, change: &JobChange) -> Res
 async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Admitted, Failure> {
     let mut session = shared.pool.session().await?;
     session.begin().await?;
-    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let limit = shared.rules.job_default_concurrency.map(narrow);
     session.query(&sql::JOB_MAKE, &[&vec![name.as_str()], &limit]).await?;
     let state = lock_state(&mut session, name).await?;
     if state == Some(JobState::Removing) && change.state.is_some() {
         session.rollback().await;
         return Err(Error::Conflict(format!("job {name} is being removed")).into());
     }
-    let (sets_limit, limit) = (
-        change.concurrency.is_some(),
-        change.concurrency.flatten().map(|n| i32::try_from(n).unwrap_or(i32::MAX)),
+    let (sets_limit, limit) = (change.concurrency.is_some(), change.concurrency.flatten().map(narrow));
+    let (sets_delay, delay) = (
+        change.delay.is_some(),
+        change.delay.flatten().filter(|delay| !delay.is_zero()).map(|delay| ms(delay).max(1)),
     );
-    let ms = |delay: Duration| i64::try_from(delay.as_millis()).unwrap_or(i64::MAX / 4).max(1);
-    let (sets_delay, delay) =
-        (change.delay.is_some(), change.delay.flatten().filter(|delay| !delay.is_zero()).map(ms));
     let code = change.state.map(|state| state.code() as i16);
     let row = session
         .row(&sql::JOB_SET, &[&name.as_str(), &sets_limit, &limit, &sets_delay, &delay, &code])
@@ -113,7 +118,7 @@ async fn set_once(shared: &Shared, name: &Name, change: &JobChange) -> Result<Ad
 /// Records starts if the job has a delay, from the row that it has now. Answers whether a task runs whose
 /// start was not recorded. A job that ends its tasks starts nothing, so that waits until the job is resumed.
 async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row) -> Result<bool, Failure> {
-    let state = JobState::from_code(i64::from(row.get::<_, i16>(0))).unwrap_or(JobState::Paused);
+    let state = row.job_state(0);
     if state.ends_what_comes_back() {
         return Ok(false);
     }
@@ -124,24 +129,7 @@ async fn pace(session: &mut Session<'_>, name: &Name, row: &tokio_postgres::Row)
 
 async fn lock_state(session: &mut Session<'_>, name: &Name) -> Result<Option<JobState>, Failure> {
     let row = session.row(&sql::JOB_LOCK, &[&vec![name.as_str()]]).await?;
-    Ok(row.map(|row| JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused)))
-}
-
-/// Does what must follow a transaction that gave turns, once it is committed.
-async fn follow_up(shared: &Shared, admitted: &Admitted) -> Result<()> {
-    admitted.log();
-    let mut lanes_ready = admitted.lanes_ready.clone();
-    for (name, up_to, reason) in &admitted.to_cancel {
-        cancel_tasks(shared, name, *up_to, reason, &mut lanes_ready).await?;
-    }
-    if !lanes_ready.is_empty() {
-        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
-    }
-    if let Some(due) = admitted.next_due {
-        shared.subscribers.tell_due(due);
-    }
-    admit::admit_after(shared).await;
-    Ok(())
+    Ok(row.map(|row| row.job_state(1)))
 }
 
 /// Cancels what waits in a job, a bounded number at a time. Answers how many, and adds the lanes of the steps
@@ -155,12 +143,11 @@ pub(crate) async fn cancel_tasks(
 ) -> Result<u64> {
     let mut cancelled = 0;
     loop {
-        let rows =
-            shared.pool.session().await?.query(&sql::JOB_TASKS, &[&name, &false, &up_to, &CHUNK]).await?;
+        let rows = shared.pool.query(&sql::JOB_TASKS, &[&name, &false, &up_to, &CHUNK]).await?;
         if rows.is_empty() {
             return Ok(cancelled);
         }
-        let ids: Vec<TaskId> = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let ids: Vec<TaskId> = rows.iter().map(|row| row.task(0)).collect();
         let (changed, lanes) = operate::cancel_unstarted(shared, &ids, reason).await?;
         lanes_ready.extend(lanes);
         if changed == 0 {
@@ -200,11 +187,10 @@ pub(crate) async fn remove(shared: &Shared, name: &Name, now: bool) -> Result<u6
         Ok::<i64, Failure>(gone.map_or(i64::MAX, |row| row.get(0)))
     })
     .await?;
-    let mut lanes_ready = Vec::new();
-    let cancelled = cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut lanes_ready).await?;
-    if !lanes_ready.is_empty() {
-        crate::leases::hand_back::tell(shared, &mut shared.pool.session().await?, &lanes_ready).await;
-    }
+    let mut report = DutyReport::default();
+    let cancelled =
+        cancel_tasks(shared, name.as_str(), gone_before, &reason, &mut report.lanes_ready).await?;
+    admit::tell_of(shared, &mut report).await?;
     if now {
         ask_running(shared, name, gone_before, &reason).await?;
     }
@@ -217,9 +203,8 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
     let mut view = GateView::default();
     if let Some(name) = &task.job {
         view.job = list(shared, None, Some(name), 1).await?.into_iter().next();
-        let mut session = shared.pool.session().await?;
-        let rows = session.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
-        view.occupants = rows.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let rows = shared.pool.query(&sql::JOB_OCCUPANTS, &[&name.as_str(), &OCCUPANTS]).await?;
+        view.occupants = rows.iter().map(|row| row.task(0)).collect();
     }
     if let Some(name) = &task.workflow {
         view.workflow = workflow::list(shared, false, None, Some(name), 1).await?.into_iter().next();
@@ -233,12 +218,10 @@ pub(crate) async fn view(shared: &Shared, task: &TaskRecord) -> Result<GateView>
 pub(crate) async fn check_gates(shared: &Shared) {
     lanes_became_dead(shared).await;
     let look = async {
-        shared.gates.session().await?.query(&sql::TODO_ROOM, &[]).await?;
+        shared.gates.query(&sql::TODO_ROOM, &[]).await?;
         admit::unpark(shared).await
     };
-    if let Err(failure) = look.await {
-        tracing::debug!(error = %failure.error, "held tasks could not be looked at");
-    }
+    forgive(look.await, "held tasks could not be looked at");
     admit::admit_after(shared).await;
 }
 
@@ -252,11 +235,16 @@ pub(crate) async fn lanes_became_live(shared: &Shared) {
 /// tasks.
 pub(crate) async fn note_held(shared: &Shared) {
     let noted = async {
-        shared.gates.session().await?.query(&sql::TODO_HELD, &[]).await?;
+        shared.gates.query(&sql::TODO_HELD, &[]).await?;
         admit::unpark(shared).await
     };
-    if let Err(failure) = noted.await {
-        tracing::debug!(error = %failure.error, "held tasks wait for the next look at their jobs");
+    forgive(noted.await, "held tasks wait for the next look at their jobs");
+}
+
+/// The next look at the gates does what failed.
+fn forgive(done: Result<(), Failure>, what: &str) {
+    if let Err(failure) = done {
+        tracing::debug!(error = %failure.error, "{what}");
     }
 }
 
@@ -266,10 +254,8 @@ pub(crate) async fn lanes_became_dead(shared: &Shared) -> DutyReport {
     let went = async {
         let mut session = shared.gates.session().await?;
         while session.row(&sql::PARK_DEAD, &[&CHUNK]).await?.is_some_and(|row| row.get::<_, i64>(0) > 0) {}
-        Ok::<(), Failure>(())
+        Ok(())
     };
-    if let Err(failure) = went.await {
-        tracing::debug!(error = %failure.error, "ready tasks of a lane that died wait for the next look");
-    }
+    forgive(went.await, "ready tasks of a lane that died wait for the next look");
     admit::admit_after(shared).await
 }

@@ -4,12 +4,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_core::{
-    Error, JobState, LaneId, Result, State, Timestamp,
+    JobState, Result, State, Timestamp,
     gate::{JobView, Turn, turn, window},
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{
+        error::Failure,
+        pool::Session,
+        values::{Cells, narrow},
+    },
     gates::{
         admit::{Admitted, Todo, put_jobs},
         job,
@@ -39,10 +43,10 @@ impl Locked {
     fn of(row: &tokio_postgres::Row) -> Self {
         let ms = |ms: i64| std::time::Duration::from_millis(ms.max(0) as u64);
         Self {
-            state: JobState::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(JobState::Paused),
+            state: row.job_state(1),
             concurrency: row.get::<_, Option<i32>>(2).map(|n| n.max(0) as u32),
             delay: row.get::<_, Option<i64>>(3).map(ms),
-            last_start: row.get::<_, Option<i64>>(4).map(Timestamp::from_ms),
+            last_start: row.time_if_any(4),
             recount: row.get(5),
             at_limit: row.get(6),
             gone_before: row.get(7),
@@ -58,7 +62,7 @@ async fn lock(
     names: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Locked>, Failure> {
     let wanted: Vec<&str> = names.iter().map(String::as_str).collect();
-    let limit = shared.rules.job_default_concurrency.map(|n| i32::try_from(n).unwrap_or(i32::MAX));
+    let limit = shared.rules.job_default_concurrency.map(narrow);
     let rows = session.query(&sql::JOB_LOCK, &[&wanted]).await?;
     if rows.len() == names.len() {
         return Ok(rows.iter().map(|row| (row.get(0), Locked::of(row))).collect());
@@ -67,8 +71,7 @@ async fn lock(
     // wait for each other.
     session.rollback().await;
     session.query(&sql::JOB_MAKE, &[&wanted, &limit]).await?;
-    let error = Error::Unavailable("jobs were made or forgotten meanwhile; try again".to_owned());
-    Err(Failure { error, is_broken: false, is_worth_repeating: true })
+    Err(Failure::outrun("jobs were made or forgotten meanwhile; try again".to_owned()))
 }
 
 /// Locks jobs, makes held tasks ready where there is room, and holds ready tasks again where there is none.
@@ -232,7 +235,7 @@ impl<'a> Round<'a> {
             let small = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
             let (ready, running) = (small(row.get(1)), small(row.get(2)));
             let (is_noted_elsewhere, has_old): (bool, bool) = (row.get(3), row.get(4));
-            let (slots, now) = (small(row.get(5)), Timestamp::from_ms(row.get(6)));
+            let (slots, now) = (small(row.get(5)), row.time(6));
             let running = running.saturating_add(small(row.get(7)));
             if job.delay.is_some() && self.started.contains(&name) && self.noted.insert(name.clone()) {
                 job.last_start = Some(now);
@@ -298,7 +301,7 @@ impl<'a> Round<'a> {
             let name: String = row.get(0);
             if i64::from(row.get::<_, i16>(2)) == State::Ready.code() {
                 admitted.moved += 1;
-                admitted.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(1))));
+                admitted.lanes_ready.push(row.lane(1));
                 if let Some((ready, _)) = self.taken.get_mut(&name) {
                     *ready += 1;
                 }

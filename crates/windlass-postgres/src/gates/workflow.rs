@@ -9,8 +9,9 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, pool::Session, repeat::repeat},
+    connection::{error::Failure, pool::Session, repeat::repeat, values::Cells},
     gates::admit::{self, Admitted, TODO_WORKFLOW},
+    operate,
     shared::Shared,
     sql,
 };
@@ -115,8 +116,8 @@ async fn pass(
     let mut jobs = BTreeSet::new();
     for row in &session.query(&sql::WORKFLOW_PASS, &[&names]).await? {
         admitted.moved += 1;
-        match State::from_code(i64::from(row.get::<_, i16>(1))) {
-            Some(State::Ready) => admitted.lanes_ready.push(LaneId(i64::from(row.get::<_, i32>(0)))),
+        match row.state(1) {
+            Some(State::Ready) => admitted.lanes_ready.push(row.lane(0)),
             Some(State::Held) => jobs.extend(row.get::<_, Option<String>>(2)),
             _ => {
                 if let Some(due) = row.get::<_, Option<i64>>(3) {
@@ -180,9 +181,8 @@ async fn cancel(
     if ids.is_empty() {
         return Ok(0);
     }
-    let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-    let rows = session.query(&sql::CANCEL_UNSTARTED, &[&ids, &reason, &ttl, &keep, &true]).await?;
-    shared.awaited.wake(rows.iter().map(|row| TaskId::from_raw(row.get(0))));
+    let rows = operate::delete_unstarted(shared, session, ids, reason, true).await?;
+    shared.awaited.wake(rows.iter().map(|row| row.task(0)));
     Ok(rows.len() as u64)
 }
 
@@ -195,8 +195,8 @@ pub(crate) async fn list(
     limit: u32,
 ) -> Result<Vec<WorkflowRecord>> {
     let (after, only) = (after.map(Name::as_str), only.map(Name::as_str));
-    let mut session = shared.pool.session().await?;
-    let rows = session
+    let rows = shared
+        .pool
         .query(&sql::WORKFLOW_LIST, &[&after, &blocked, &only, &i64::from(limit), &(COUNT_MAX as i64)])
         .await?;
     Ok(rows.iter().filter_map(record).collect())
@@ -207,11 +207,11 @@ fn record(row: &tokio_postgres::Row) -> Option<WorkflowRecord> {
     Some(WorkflowRecord {
         name: Name::stored("workflow", row.get::<_, &str>(0)).ok()?,
         on_failure: OnFailure::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or_default(),
-        created_at: Timestamp::from_ms(row.get(2)),
+        created_at: row.time(2),
         head: head.map(TaskId::from_raw),
         head_state: row.get::<_, Option<i16>>(5).and_then(|code| State::from_code(i64::from(code))),
         blocked_by: row.get::<_, Option<i64>>(3).map(TaskId::from_raw),
-        steps: row.get::<_, i64>(6) as u64,
+        steps: row.number(6),
     })
 }
 
@@ -227,7 +227,7 @@ async fn change_once(shared: &Shared, name: &Name, action: WorkflowAction) -> Re
     let mut session = shared.pool.session().await?;
     session.begin().await?;
     let held = lock(&mut session, &BTreeSet::from([name.as_str().to_owned()])).await?;
-    let changed = match held.0.get(name.as_str()) {
+    let changed: Result<u64, Failure> = match held.0.get(name.as_str()) {
         None => Err(Error::NotFound(format!("workflow {name}")).into()),
         Some(row) => match (action, row.blocked_by) {
             (WorkflowAction::Cancel, _) => cancel_all(shared, &mut session, &held, name).await,
@@ -242,10 +242,7 @@ async fn change_once(shared: &Shared, name: &Name, action: WorkflowAction) -> Re
             Ok(changed)
         }
         Err(failure) => {
-            let failure: Failure = failure;
-            if !failure.is_broken {
-                session.rollback().await;
-            }
+            session.rollback().await;
             Err(failure)
         }
     }
@@ -260,7 +257,7 @@ async fn retry(shared: &Shared, session: &mut Session<'_>, name: &Name, task: i6
         return Err(Error::Conflict(why).into());
     };
     session.query(&sql::WORKFLOW_FREE, &[&vec![name.as_str()], &false]).await?;
-    shared.subscribers.tell_due(Timestamp::from_ms(row.get(1)));
+    shared.subscribers.tell_due(row.time(1));
     Ok(1)
 }
 

@@ -14,7 +14,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -22,7 +22,7 @@ use tokio_postgres::Row;
 use windlass_core::{Error, LeaseRef, Result, WorkerId, epoch::Epoch, source::Reconciled};
 
 use crate::{
-    connection::{pool::Session, repeat::repeat},
+    connection::{pool::Session, repeat::repeat, sync::Lock},
     leases::hand_back::{self, HAND_BACK_MAX, claim_of, held_lease, lease_of},
     settle::HeldLease,
     shared::Shared,
@@ -40,7 +40,7 @@ const WORKERS_MAX: usize = 10_000;
 
 /// What the last comparison of each worker found.
 #[derive(Debug, Default)]
-pub(crate) struct Comparisons(Mutex<HashMap<WorkerId, Found>>);
+pub(crate) struct Comparisons(Lock<HashMap<WorkerId, Found>>);
 
 /// What a comparison found.
 #[derive(Debug, Clone)]
@@ -54,11 +54,11 @@ struct Found {
 
 impl Comparisons {
     fn find(&self, worker: WorkerId, epoch: Epoch) -> Option<Found> {
-        self.lock().get(&worker).filter(|found| found.epoch == epoch).cloned()
+        self.0.lock().get(&worker).filter(|found| found.epoch == epoch).cloned()
     }
 
     fn note(&self, worker: WorkerId, found: Found) {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         if all.len() >= WORKERS_MAX && !all.contains_key(&worker) {
             all.clear();
         }
@@ -68,18 +68,14 @@ impl Comparisons {
     /// A claim begins. A late one, with a number that a comparison has passed, may add leases below that
     /// number: the next comparison reads from there.
     pub(crate) fn claims(&self, worker: WorkerId, claim_no: u64) {
-        if let Some(found) = self.lock().get_mut(&worker) {
+        if let Some(found) = self.0.lock().get_mut(&worker) {
             found.up_to = found.up_to.min(claim_no as i64 - 1);
         }
     }
 
     /// Forgets a worker whose registration has ended.
     pub(crate) fn forget(&self, worker: WorkerId) {
-        self.lock().remove(&worker);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<WorkerId, Found>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().remove(&worker);
     }
 }
 

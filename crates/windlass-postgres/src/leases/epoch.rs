@@ -9,7 +9,7 @@ use windlass_core::{
     epoch::{EPOCH_STEP, Epoch},
 };
 
-use crate::{shared::Shared, sql};
+use crate::{connection::values::Cells, shared::Shared, sql};
 
 /// The epoch that the server told this process last.
 #[derive(Debug, Default)]
@@ -51,10 +51,9 @@ pub(crate) async fn begin_if_used_up(shared: &Shared, answer: &ClaimAnswer) {
 
 /// On the connection of renewals: its commits wait for the disk, unlike those of claims.
 async fn begin(shared: &Shared, used_up: Option<Epoch>) -> Result<(u32, bool)> {
-    let mut session = shared.renewals.session().await?;
     let used_up = used_up.map(|epoch| i64::from(epoch.0));
-    let row = session.row(&sql::BEGIN_EPOCH, &[&used_up, &i64::from(EPOCH_STEP)]).await?;
-    let (epoch, is_new) = row.map_or((0, false), |row| (row.get::<_, i32>(0) as u32, row.get(1)));
+    let row = shared.renewals.row(&sql::BEGIN_EPOCH, &[&used_up, &i64::from(EPOCH_STEP)]).await?;
+    let (epoch, is_new) = row.map_or((0, false), |row| (row.small(0), row.get(1)));
     shared.epoch.set(epoch);
     Ok((epoch, is_new))
 }

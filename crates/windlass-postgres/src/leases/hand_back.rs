@@ -4,10 +4,10 @@
 //! transaction that takes leases away. So such a transaction first locks that row against claims, and reads
 //! the worker's tasks in the next statement.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use windlass_core::{
-    Error, LaneId, LeaseRef, Result, TaskId, Timestamp, WorkerId,
+    Error, LaneId, LeaseRef, Result, WorkerId,
     crash::{self, Fate, Group, Victim},
     source::DutyReport,
     worker::{check_slots, not_live},
@@ -19,11 +19,14 @@ use crate::{
         options::Clock,
         pool::{Pool, Session},
         repeat::repeat,
+        sync::Pause,
+        values::{Cells, column, ms},
     },
     gates::{admit, job, workflow},
-    settle::{self, Ended, HeldLease, next_due},
+    settle::{self, Ended, HeldLease, ends::end_asked, next_due},
     shared::Shared,
     sql,
+    wakeup::doorbell::numbers,
 };
 
 /// Leases that one transaction hands back.
@@ -31,15 +34,13 @@ pub(crate) const HAND_BACK_MAX: usize = 1_000;
 /// How often a sweep looks at tombstones too.
 const TOMBSTONES_EVERY: Duration = Duration::from_secs(30);
 /// How long a sweep relies on a renewal that found no expired worker.
-const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
+pub(crate) const NONE_EXPIRED_FOR: Duration = Duration::from_millis(2_500);
 
 /// Sets how many slots a live worker has. Its next renewal tells the worker.
 pub(crate) async fn set_slots(shared: &Shared, worker: WorkerId, slots: u32) -> Result<()> {
     check_slots(slots)?;
-    let mut session = shared.pool.session().await?;
-    let row = session.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
+    let row = shared.pool.row(&sql::SET_WORKER_SLOTS, &[&worker.0, &(slots as i32)]).await?;
     let (is_set, is_known) = row.map_or((false, false), |row| (row.get(0), row.get(1)));
-    drop(session);
     match (is_set, is_known) {
         (true, _) => {
             // The window of jobs without a limit of their own depends on the number of slots.
@@ -155,11 +156,11 @@ pub(crate) fn held_lease(row: &tokio_postgres::Row) -> HeldLease {
 }
 
 pub(crate) fn lease_of(row: &tokio_postgres::Row) -> LeaseRef {
-    LeaseRef { id: TaskId::from_raw(row.get(0)), lease: row.get::<_, i32>(1) as u32 }
+    LeaseRef { id: row.task(0), lease: row.small(1) }
 }
 
 pub(crate) fn claim_of(row: &tokio_postgres::Row) -> u64 {
-    row.get::<_, i64>(3) as u64
+    row.number(3)
 }
 
 /// Tells this process that something is ready, and notifies another idle process. These are only hints, so a
@@ -169,72 +170,39 @@ pub(crate) async fn tell(shared: &Shared, session: &mut Session<'_>, lanes: &[La
         return;
     }
     shared.tell_ready();
-    let lanes: Vec<i32> = lanes.iter().map(|lane| lane.0 as i32).collect();
-    let _ = shared.doorbell.notify_another(session, &lanes).await;
+    let _ = shared.doorbell.notify_another(session, &numbers(lanes)).await;
 }
 
 /// Stores the progress of an attempt.
 pub(crate) async fn progress(shared: &Shared, worker: WorkerId, lease: LeaseRef, text: &str) -> Result<()> {
-    let mut session = shared.pool.session().await?;
     let number = lease.lease as i32;
-    let row = session.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
+    let row = shared.pool.row(&sql::PUT_PROGRESS, &[&lease.id.raw(), &number, &worker.0, &text]).await?;
     row.map(|_| ()).ok_or(Error::LeaseLost(lease.id))
 }
 
-/// When sweeps last read, and until when they need not.
+/// Until when sweeps need not read.
 pub(crate) struct Sweeps {
-    clock: Clock,
-    clean: std::sync::Mutex<Option<Instant>>,
-    tombstones: std::sync::Mutex<Option<Instant>>,
+    /// A renewal found no expired worker. It looks as far ahead as sweeps rely on it.
+    pub clean: Pause,
+    tombstones: Pause,
 }
 
 impl Sweeps {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, clean: std::sync::Mutex::default(), tombstones: std::sync::Mutex::default() }
-    }
-
-    /// A renewal read the workers: no lease has run out.
-    pub(crate) fn none_expired(&self) {
-        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = Some((self.clock)());
-    }
-
-    /// A renewal read the workers: a lease has run out or will soon.
-    pub(crate) fn one_expires(&self) {
-        *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner) = None;
-    }
-
-    /// Whether a sweep must read. A renewal looks as far ahead as sweeps rely on it.
-    fn must_look(&self) -> bool {
-        let clean = *self.clean.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        clean.is_none_or(|at| self.is_over(at, NONE_EXPIRED_FOR))
-    }
-
-    fn must_look_at_tombstones(&self) -> bool {
-        let mut last = self.tombstones.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let is_due = last.is_none_or(|at| self.is_over(at, TOMBSTONES_EVERY));
-        if is_due {
-            *last = Some((self.clock)());
-        }
-        is_due
-    }
-
-    fn is_over(&self, since: Instant, limit: Duration) -> bool {
-        (self.clock)().saturating_duration_since(since) > limit
+    pub(crate) fn new(clock: &Clock) -> Self {
+        Self { clean: Pause::new(clock), tombstones: Pause::new(clock) }
     }
 }
 
 /// Takes the tasks of workers whose leases ran out, at most `limit`; each worker in a transaction of its own.
 pub(crate) async fn expire_workers(shared: &Shared, limit: u32) -> Result<DutyReport> {
     let mut report = DutyReport::default();
-    if !shared.sweeps.must_look() {
+    if !shared.sweeps.clean.is_over() {
         return Ok(report);
     }
-    let mut session = shared.duties.session().await?;
-    let tombstones = shared.sweeps.must_look_at_tombstones();
-    let since_outage = shared.since_outage().map(|since| since.as_millis() as i64);
-    let rows = session.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
+    let tombstones = shared.sweeps.tombstones.turn(TOMBSTONES_EVERY);
+    let since_outage = shared.since_outage().map(ms);
+    let rows = shared.duties.query(&sql::EXPIRED_WORKERS, &[&tombstones, &since_outage]).await?;
     let workers: Vec<i64> = rows.iter().map(|row| row.get(0)).collect();
-    drop(session);
     let mut needs_admission = false;
     for worker in workers {
         let room = u64::from(limit).saturating_sub(report.moved) as usize;
@@ -302,18 +270,16 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
     let rows = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &most]).await?;
     let is_over = rows.len() <= room;
     let leases: Vec<HeldLease> = rows.iter().map(held_lease).take(room).collect();
-    let ids: Vec<i64> = leases.iter().map(|held| held.lease.id.raw()).collect();
-    let numbers: Vec<i32> = leases.iter().map(|held| held.lease.lease as i32).collect();
+    let ids = column(&leases, |held| held.lease.id.raw());
+    let numbers = column(&leases, |held| held.lease.lease as i32);
     let (dead, groups) = judge(shared, rows.get(..leases.len()).unwrap_or_default(), crowd == 1);
     let mut swept = Swept { is_over, is_news: is_over && !was_ended, ..Swept::default() };
     if !leases.is_empty() {
         let held = workflow::lock(&mut session, &settle::workflows_of(&leases)).await?;
         let mut ended = Ended::default();
         ended.add(&session.query(&sql::CRASH, &[&worker.0, &ids, &numbers, &dead, &groups]).await?);
-        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        if ended.tasks.len() < leases.len() {
-            ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
-        }
+        let leases = column(&leases, |held| held.lease);
+        end_asked(shared, &mut session, worker, &leases, &mut ended).await?;
         ended.pass_on(shared, &mut session, &held).await?;
         swept.moved = ended.tasks.len() as u64;
         swept.lanes_ready = ended.lanes_ready;
@@ -331,7 +297,7 @@ async fn expire_one(shared: &Shared, worker: WorkerId, room: usize) -> Result<Sw
 fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec<bool>, Vec<Option<i32>>) {
     let victim = |row: &tokio_postgres::Row| Victim {
         id: lease_of(row).id,
-        crashes: row.get::<_, i32>(4) as u32,
+        crashes: row.small(4),
         group: Group::from_stored(row.get(5)),
     };
     let victims: Vec<Victim> = rows.iter().map(victim).collect();
@@ -348,21 +314,18 @@ fn judge(shared: &Shared, rows: &[tokio_postgres::Row], was_alone: bool) -> (Vec
 
 /// Makes due tasks ready. On the connection of claims: the coordinator waits for it before it claims.
 pub(crate) async fn promote_due(shared: &Shared, limit: u32) -> Result<DutyReport> {
-    let mut session = shared.claims.session().await?;
-    let rows = session.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
+    let rows = shared.claims.query(&sql::PROMOTE_DUE, &[&i64::from(limit)]).await?;
     let (held, ready): (Vec<_>, Vec<_>) = rows.iter().partition(|row| row.get::<_, bool>(1));
-    let mut lanes: Vec<LaneId> = ready.iter().map(|row| LaneId(i64::from(row.get::<_, i32>(0)))).collect();
-    drop(session);
+    let mut lanes: Vec<LaneId> = ready.iter().map(|row| row.lane(0)).collect();
     let has_room = if held.is_empty() { DutyReport::default() } else { admit::admit(shared).await? };
     lanes.extend(has_room.lanes_ready);
     lanes.sort_unstable();
     lanes.dedup();
-    let mut session = shared.claims.session().await?;
-    let next = session.row(&sql::NEXT_DUE, &[]).await?;
+    let next = shared.claims.row(&sql::NEXT_DUE, &[]).await?;
     Ok(DutyReport {
         moved: rows.len() as u64,
         lanes_ready: lanes,
-        next_due: next.as_ref().map(|row| Timestamp::from_ms(row.get(0))),
+        next_due: next.as_ref().map(|row| row.time(0)),
         // Due and not taken: beyond the limit, or another process has locked it.
         more: rows.len() as u64 >= u64::from(limit) && next.is_some_and(|row| row.get(1)),
         ..DutyReport::default()

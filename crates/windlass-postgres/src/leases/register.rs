@@ -4,7 +4,13 @@ use std::sync::Arc;
 
 use windlass_core::{Error, Name, NewWorker, Result, WorkerId, worker::Registration};
 
-use crate::{gates::admit, shared::Shared, sql};
+use crate::{
+    connection::values::{column, ms},
+    gates::admit,
+    operate::record::names,
+    shared::Shared,
+    sql,
+};
 
 /// Stores a worker. The connections are made first, before the lease begins to run: the worker claims and
 /// settles right after.
@@ -21,12 +27,11 @@ pub(crate) async fn register(
 }
 
 async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Result<WorkerId> {
-    let mut session = shared.renewals.session().await?;
-    let names = |names: &[Name]| names.iter().map(|name| name.as_str().to_owned()).collect::<Vec<_>>();
-    let (kinds, queues) = (names(&worker.kinds), names(&worker.queues));
-    let ttl = i64::try_from(worker.lease_ttl.as_millis()).unwrap_or(i64::MAX);
+    let (kinds, queues) = (column(&worker.kinds, Name::as_str), column(&worker.queues, Name::as_str));
+    let ttl = ms(worker.lease_ttl);
     let (pid, slots) = (worker.pid as i32, worker.slots as i32);
-    let row = session
+    let row = shared
+        .renewals
         .row(&sql::REGISTER, &[&worker.host, &pid, &worker.version, &kinds, &queues, &slots, &ttl, &owner])
         .await?;
     row.map(|row| WorkerId(row.get(0)))
@@ -35,10 +40,6 @@ async fn enter(shared: &Shared, worker: &NewWorker, owner: Option<&str>) -> Resu
 
 /// What a worker registered with.
 pub(crate) async fn registration(shared: &Shared, worker: WorkerId) -> Result<Option<Registration>> {
-    let row = shared.pool.session().await?.row(&sql::REGISTRATION, &[&worker.0]).await?;
-    let names = |row: &tokio_postgres::Row, column: usize| -> Vec<Name> {
-        let names: Vec<String> = row.get(column);
-        names.into_iter().filter_map(|name| Name::new("name", name).ok()).collect()
-    };
+    let row = shared.pool.row(&sql::REGISTRATION, &[&worker.0]).await?;
     Ok(row.map(|row| Registration { owner: row.get(0), kinds: names(&row, 1), queues: names(&row, 2) }))
 }

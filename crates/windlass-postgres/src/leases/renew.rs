@@ -1,5 +1,5 @@
 //! Renewals: those of one moment share a statement, so that a server which relays for a thousand workers does
-//! not send a thousand. An idle store renews at once, with the statement for one worker.
+//! not send a thousand. An idle store renews at once, with a statement that waits for the one row.
 //!
 //! ```text
 //!   callers ──► line ──► fresh, all at once ──► answered
@@ -23,10 +23,15 @@ use tokio_postgres::Row;
 use windlass_core::{Error, LeaseRef, Result, TaskId, WorkerId, WorkerReport, source::Renewed};
 
 use crate::{
-    connection::{calls::Calls, pool::closed},
-    leases::epoch,
+    connection::{
+        calls::Calls,
+        conn::Param,
+        pool::closed,
+        values::{column, ms},
+    },
+    leases::{epoch, hand_back::NONE_EXPIRED_FOR},
     shared::{Shared, Weakly},
-    sql,
+    sql::{self, Sql},
     wakeup::doorbell::ARMED_FOR,
 };
 
@@ -124,7 +129,8 @@ async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
         }
         return Vec::new();
     }
-    match many(shared, &group).await {
+    let reports: Vec<_> = group.iter().map(|(worker, asked)| (*worker, &asked.report)).collect();
+    match renew(shared, &sql::RENEW_MANY, &reports).await {
         Ok(answers) => answers.tell(group),
         // Nothing was written. A bad report of one worker must fail only that worker.
         Err(Error::Invalid(_)) => {
@@ -146,81 +152,41 @@ async fn serve(shared: &Shared, mut group: Group) -> Vec<Group> {
 /// Renews one worker. It may wait for the worker's row. Once every caller has stopped waiting, the renewal is
 /// given up with its connection, so that it delays no other renewal.
 async fn alone(shared: &Shared, worker: WorkerId, mut asked: Asked) {
+    let Asked { report, answers } = &mut asked;
     let abandoned = async {
-        for answer in &mut asked.answers {
+        for answer in answers {
             answer.closed().await;
         }
     };
-    let renewed = tokio::select! {
-        renewed = one(shared, worker, &asked.report) => renewed,
+    let reports = [(worker, &*report)];
+    let answers = tokio::select! {
+        answers = renew(shared, &sql::RENEW, &reports) => answers,
         () = abandoned => return,
     };
+    let renewed = answers.and_then(|mut all| all.renewed.remove(&worker).ok_or(Error::WorkerExpired));
     asked.answer(&renewed);
 }
 
-async fn one(shared: &Shared, worker: WorkerId, report: &WorkerReport) -> Result<Renewed> {
-    let mut session = shared.renewals.session().await?;
-    let (available, in_flight) = (report.available as i32, report.in_flight as i32);
-    let armed_for = ARMED_FOR.as_millis() as i64;
-    let row = session
-        .row(
-            &sql::RENEW,
-            &[
-                &worker.0,
-                &available,
-                &in_flight,
-                &report.draining,
-                &shared.doorbell.listener,
-                &armed_for,
-                &report.memory_usage,
-                &report.factor,
-                &report.reason,
-                &report.counts.to_stored(),
-            ],
-        )
-        .await?;
-    let Some(row) = row.filter(|row| row.get(0)) else { return Err(Error::WorkerExpired) };
-    note(shared, row.get(1), row.get(2), row.get(7));
-    drop(session);
-    let epoch = epoch_of(shared, row.get(8)).await;
-    let (ids, leases, reasons): (Vec<i64>, Vec<i32>, Vec<String>) = (row.get(3), row.get(4), row.get(5));
-    let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
-    let slots: Option<i32> = row.get(6);
-    Ok(Renewed { cancels: leases.zip(reasons).collect(), slots: slots.map(|slots| slots as u32), epoch })
-}
-
-async fn many(shared: &Shared, group: &Group) -> Result<Answers> {
-    let mut session = shared.renewals.session().await?;
-    let reports = || group.values().map(|asked| &asked.report);
-    let workers: Vec<i64> = group.keys().map(|worker| worker.0).collect();
-    let available: Vec<i32> = reports().map(|report| report.available as i32).collect();
-    let in_flight: Vec<i32> = reports().map(|report| report.in_flight as i32).collect();
-    let draining: Vec<bool> = reports().map(|report| report.draining).collect();
-    let memory_usage: Vec<f64> = reports().map(|report| report.memory_usage).collect();
-    let factor: Vec<f64> = reports().map(|report| report.factor).collect();
-    let reason: Vec<&str> = reports().map(|report| report.reason.as_str()).collect();
-    let counts: Vec<String> = reports().map(|report| report.counts.to_stored()).collect();
-    let armed_for = ARMED_FOR.as_millis() as i64;
-    let row = session
-        .row(
-            &sql::RENEW_MANY,
-            &[
-                &workers,
-                &available,
-                &in_flight,
-                &draining,
-                &shared.doorbell.listener,
-                &armed_for,
-                &memory_usage,
-                &factor,
-                &reason,
-                &counts,
-            ],
-        )
-        .await?;
+async fn renew(
+    shared: &Shared,
+    statement: &'static Sql,
+    reports: &[(WorkerId, &WorkerReport)],
+) -> Result<Answers> {
+    let params: &[Param<'_>] = &[
+        &column(reports, |(worker, _)| worker.0),
+        &column(reports, |(_, report)| report.available as i32),
+        &column(reports, |(_, report)| report.in_flight as i32),
+        &column(reports, |(_, report)| report.draining),
+        &shared.doorbell.listener,
+        &ms(ARMED_FOR),
+        &column(reports, |(_, report)| report.memory_usage),
+        &column(reports, |(_, report)| report.factor),
+        &column(reports, |(_, report)| report.reason.as_str()),
+        &column(reports, |(_, report)| report.counts.to_stored()),
+    ];
+    let row = shared.renewals.row(statement, params).await?;
     let row =
         row.ok_or_else(|| Error::Unknown("the server did not say which worker it renewed".to_owned()))?;
-    drop(session);
     let answers = Answers::of(&row, epoch_of(shared, row.get(10)).await);
     if !answers.renewed.is_empty() {
         note(shared, row.get(0), row.get(1), row.get(9));
@@ -245,14 +211,10 @@ fn note(shared: &Shared, is_armed: bool, one_expires: bool, offer: Option<i64>) 
     shared.doorbell.renewed(is_armed);
     shared.offers.renewed(offer.map(|claim_no| claim_no as u64));
     if one_expires {
-        shared.sweeps.one_expires();
+        shared.sweeps.clean.end();
     } else {
-        shared.sweeps.none_expired();
+        shared.sweeps.clean.begin(NONE_EXPIRED_FOR);
     }
-}
-
-fn lease_of(id: i64, lease: i32) -> LeaseRef {
-    LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 }
 }
 
 /// What the server said of a group.
@@ -274,7 +236,8 @@ impl Answers {
         let held: Vec<i64> = row.get(4);
         let (workers, ids): (Vec<i64>, Vec<i64>) = (row.get(5), row.get(6));
         let (leases, reasons): (Vec<i32>, Vec<String>) = (row.get(7), row.get(8));
-        let leases = ids.into_iter().zip(leases).map(|(id, lease)| lease_of(id, lease));
+        let lease = |(id, lease): (i64, i32)| LeaseRef { id: TaskId::from_raw(id), lease: lease as u32 };
+        let leases = ids.into_iter().zip(leases).map(lease);
         for (worker, cancel) in workers.into_iter().zip(leases.zip(reasons)) {
             if let Some(renewed) = renewed.get_mut(&WorkerId(worker)) {
                 renewed.cancels.push(cancel);

@@ -1,17 +1,13 @@
 //! Waiting for the end of tasks. A settlement in this process wakes the caller at once. Ends that other
 //! processes write are looked for at growing intervals.
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
+use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use tokio::{sync::Notify, time::Instant};
 use windlass_core::{Result, TaskId, TaskRecord};
 
 use crate::{
-    connection::{options::History, pool::closed},
+    connection::{options::History, pool::closed, sync::Lock, values::ms},
     operate::inspect,
     shared::Shared,
     sql,
@@ -27,17 +23,13 @@ pub(crate) const KEPT_FOR: Duration = Duration::from_mins(10);
 /// The tasks that callers in this process wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Awaited {
-    waiters: Mutex<HashMap<TaskId, Vec<Arc<Notify>>>>,
+    waiters: Lock<HashMap<TaskId, Vec<Arc<Notify>>>>,
 }
 
 impl Awaited {
-    fn lock(&self) -> MutexGuard<'_, HashMap<TaskId, Vec<Arc<Notify>>>> {
-        self.waiters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Wakes the callers that wait for one of these tasks.
     pub(crate) fn wake(&self, ended: impl Iterator<Item = TaskId>) {
-        let waiters = self.lock();
+        let waiters = self.waiters.lock();
         if waiters.is_empty() {
             return;
         }
@@ -57,7 +49,7 @@ struct Interest<'a> {
 impl<'a> Interest<'a> {
     fn new(awaited: &'a Awaited, ids: &'a [TaskId]) -> Self {
         let wake = Arc::new(Notify::new());
-        let mut waiters = awaited.lock();
+        let mut waiters = awaited.waiters.lock();
         for id in ids {
             waiters.entry(*id).or_default().push(Arc::clone(&wake));
         }
@@ -68,7 +60,7 @@ impl<'a> Interest<'a> {
 
 impl Drop for Interest<'_> {
     fn drop(&mut self) {
-        let mut waiters = self.awaited.lock();
+        let mut waiters = self.awaited.waiters.lock();
         for id in self.ids {
             if let Some(wakes) = waiters.get_mut(id) {
                 wakes.retain(|wake| !Arc::ptr_eq(wake, &self.wake));
@@ -90,8 +82,8 @@ pub(crate) async fn ended(
     let interest = Interest::new(&shared.awaited, ids);
     if shared.options.history == History::Off && !wait.is_zero() && !ids.is_empty() {
         let raw: Vec<i64> = ids.iter().map(|id| id.raw()).collect();
-        let keep_for = KEPT_FOR.as_millis() as i64;
-        shared.pool.session().await?.query(&sql::AWAIT_TASKS, &[&raw, &keep_for]).await?;
+        let keep_for = ms(KEPT_FOR);
+        shared.pool.query(&sql::AWAIT_TASKS, &[&raw, &keep_for]).await?;
     }
     let deadline = Instant::now().checked_add(wait);
     let mut closing = shared.closing.subscribe();

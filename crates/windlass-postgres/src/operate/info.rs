@@ -1,8 +1,8 @@
 //! What the store tells of itself and of its workers.
 
-use windlass_core::{Error, Name, Result, Timestamp, WorkerCounts, WorkerId, WorkerRecord, store::StoreInfo};
+use windlass_core::{Error, Result, WorkerCounts, WorkerId, WorkerRecord, store::StoreInfo};
 
-use crate::{shared::Shared, sql};
+use crate::{connection::values::Cells, operate::record::names, shared::Shared, sql};
 
 /// Workers in one list.
 const WORKERS_MAX: i64 = 10_000;
@@ -30,11 +30,11 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
         location: shared.location(),
         engine_version: version.split(' ').next().unwrap_or(version).to_owned(),
         schema_version: origin.schema_version,
-        bytes: row.get::<_, i64>(2) as u64,
+        bytes: row.number(2),
         wal_bytes: 0,
         free_disk_bytes: 0,
         history_rows: if seen < HISTORY_LOOK { seen as u64 } else { reckoned.max(seen) as u64 },
-        history_bytes: row.get::<_, i64>(4) as u64,
+        history_bytes: row.number(4),
         durable: row.get(1),
         created: origin.created,
         recovered: 0,
@@ -43,25 +43,21 @@ pub(crate) async fn info(shared: &Shared, origin: Origin) -> Result<StoreInfo> {
 
 /// Every worker, also those that left or died in the last day.
 pub(crate) async fn workers(shared: &Shared) -> Result<Vec<WorkerRecord>> {
-    let rows = shared.pool.session().await?.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
-    let names = |row: &tokio_postgres::Row, place: usize| -> Vec<Name> {
-        let texts: Vec<String> = row.get(place);
-        texts.iter().filter_map(|text| Name::stored("name", text).ok()).collect()
-    };
+    let rows = shared.pool.query(&sql::WORKERS, &[&WORKERS_MAX]).await?;
     let worker = |row: &tokio_postgres::Row| WorkerRecord {
         id: WorkerId(row.get(0)),
         host: row.get(1),
-        pid: row.get::<_, i32>(2) as u32,
+        pid: row.small(2),
         version: row.get(3),
         kinds: names(row, 4),
         queues: names(row, 5),
-        slots: row.get::<_, i32>(6) as u32,
-        in_flight: row.get::<_, i32>(7) as u32,
-        available: row.get::<_, i32>(8) as u32,
+        slots: row.small(6),
+        in_flight: row.small(7),
+        available: row.small(8),
         draining: row.get(9),
         live: row.get(10),
-        registered_at: Timestamp::from_ms(row.get(11)),
-        renewed_at: Timestamp::from_ms(row.get(12)),
+        registered_at: row.time(11),
+        renewed_at: row.time(12),
         memory_usage: row.get(13),
         factor: row.get(14),
         reason: row.get(15),

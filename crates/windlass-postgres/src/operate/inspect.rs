@@ -6,7 +6,7 @@ use tokio_postgres::Row;
 use windlass_core::{Error, Result, State, TaskId, TaskRecord, Timestamp, store::Detail};
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{error::Failure, pool::Session, values::Cells},
     operate::record,
     shared::Shared,
     sql,
@@ -64,8 +64,8 @@ pub(crate) async fn states(
 ) -> Result<HashMap<TaskId, State>, Failure> {
     let (raw, since) = raw(ids);
     let rows = session.query(&sql::FIND_ENDED, &[&raw, &since]).await?;
-    let state = |row: &Row| State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead);
-    Ok(rows.iter().map(|row| (TaskId::from_raw(row.get(0)), state(row))).collect())
+    let state = |row: &Row| row.state(1).unwrap_or(State::Dead);
+    Ok(rows.iter().map(|row| (row.task(0), state(row))).collect())
 }
 
 /// The earliest end of a task that was enqueued at this time, less an hour, because the server's clock may

@@ -9,7 +9,7 @@ use windlass_core::{
 
 use super::inspect::{ended_since, rows_of};
 use crate::{
-    connection::{conn::Param, error::Failure, pool::Session},
+    connection::{conn::Param, error::Failure, pool::Session, values::Cells},
     operate::record,
     shared::Shared,
     sql::{self, Sql},
@@ -63,7 +63,7 @@ async fn look(
     // A worker runs few tasks, and they may be behind any number of ready ones.
     if let (Some(worker), Some(State::Running)) = (filter.worker, filter.only_state()) {
         let held = session.query(&sql::HELD, &[&worker.0, &0_i64, &i64::MAX, &SCAN_MAX]).await?;
-        let held: Vec<_> = held.iter().map(|row| TaskId::from_raw(row.get(0))).collect();
+        let held: Vec<_> = held.iter().map(|row| row.task(0)).collect();
         return named(session, filter, detail, Filter::ids_below(&held, after, limit)).await;
     }
     list(session, filter, detail, (after, limit)).await

@@ -4,21 +4,20 @@ use std::{sync::Arc, time::Duration};
 
 use tokio_postgres::Row;
 use windlass_core::{
-    AttemptRecord, Encoding, Lane, LaneId, Name, Payload, Result, State, TaskId, TaskRecord, Timestamp,
-    WorkerId, attempt_log,
+    AttemptRecord, Encoding, Lane, Name, Payload, Result, State, TaskId, TaskRecord, WorkerId, attempt_log,
     task::{ATTEMPT_RECORDS_MAX, AttemptResult},
 };
+
+use crate::connection::values::Cells;
 
 /// Reads a row of `show_task.sql` or `list_*.sql`: the same columns for unfinished and kept tasks. The payload
 /// is empty if it was not asked for.
 pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
-    let time = |place: usize| row.get::<_, Option<i64>>(place).map(Timestamp::from_ms);
-    let number = |place: usize| row.get::<_, i32>(place) as u32;
     let mut record = TaskRecord {
-        id: TaskId::from_raw(row.get(0)),
-        state: State::from_code(i64::from(row.get::<_, i16>(1))).unwrap_or(State::Dead),
+        id: row.task(0),
+        state: row.state(1).unwrap_or(State::Dead),
         lane: Arc::new(Lane {
-            id: LaneId(i64::from(row.get::<_, i32>(2))),
+            id: row.lane(2),
             queue: Name::stored("queue", row.get::<_, &str>(3))?,
             kind: Name::stored("kind", row.get::<_, &str>(4))?,
         }),
@@ -27,14 +26,14 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
         job: name(row, 8, "job"),
         workflow: name(row, 9, "workflow"),
         key: row.get(10),
-        lease: number(11),
-        attempt: number(12),
-        max_attempts: number(13),
-        crashes: number(14),
+        lease: row.small(11),
+        attempt: row.small(12),
+        max_attempts: row.small(13),
+        crashes: row.small(14),
         timeout: row.get::<_, Option<i64>>(15).map(|ms| Duration::from_millis(ms as u64)),
-        due_at: time(16),
-        started_at: time(17),
-        ended_at: time(18),
+        due_at: row.time_if_any(16),
+        started_at: row.time_if_any(17),
+        ended_at: row.time_if_any(18),
         worker: row.get::<_, Option<i64>>(19).map(WorkerId),
         progress: row.get(20),
         output: output(row.get(21), row.get(22)),
@@ -50,7 +49,7 @@ pub(crate) fn task(row: &Row) -> Result<TaskRecord> {
 
 /// The same for one of many rows: a row that cannot be read is left out, so that the others are shown.
 pub(crate) fn readable(row: &Row) -> (TaskId, Option<TaskRecord>) {
-    let id = TaskId::from_raw(row.get(0));
+    let id = row.task(0);
     match task(row) {
         Ok(task) => (id, Some(task)),
         Err(error) => {
@@ -86,6 +85,11 @@ pub(crate) fn encoding(code: i16) -> Encoding {
 
 fn output(code: Option<i16>, bytes: Option<Vec<u8>>) -> Option<Payload> {
     Some(Payload::from_stored(encoding(code?), bytes?))
+}
+
+/// An array of names. A name that is not allowed is left out.
+pub(crate) fn names(row: &Row, place: usize) -> Vec<Name> {
+    row.get::<_, Vec<&str>>(place).into_iter().filter_map(|text| Name::stored("name", text).ok()).collect()
 }
 
 /// A name that may be absent. A name that is not allowed is left out, so that its task can go on.

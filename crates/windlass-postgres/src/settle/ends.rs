@@ -1,12 +1,20 @@
-//! Ends of attempts as the arrays of statements.
+//! Ends of attempts, and the statements that write them.
 
-use windlass_core::{LeaseRef, SettleItem, Settlement, State, Timestamp, WorkerId};
+use std::collections::BTreeSet;
+
+use windlass_core::{LeaseRef, Payload, SettleBatch, SettleItem, Settlement, State, Timestamp, WorkerId};
 
 use crate::{
-    connection::{conn::Param, error::Failure, pool::Session},
+    connection::{
+        conn::Param,
+        error::Failure,
+        pool::Session,
+        values::{Cells, column},
+    },
+    gates::workflow::Held,
     settle::Ended,
     shared::Shared,
-    sql,
+    sql::{self, Sql},
 };
 
 /// How an attempt ends whose task goes on or dies; the codes of the attempt log.
@@ -18,32 +26,34 @@ pub(crate) enum How {
     Dead = 6,
 }
 
-/// Ends of attempts as the arrays of two statements.
+/// The task leaves the table of tasks: done or cancelled.
+struct Leave<'a> {
+    lease: LeaseRef,
+    state: State,
+    error: Option<&'a str>,
+    output: Option<&'a Payload>,
+}
+
+/// The task goes on, or dies.
+struct Stay<'a> {
+    lease: LeaseRef,
+    how: How,
+    due_at: Option<Timestamp>,
+    error: Option<&'a str>,
+}
+
+/// Ends of attempts by the statement that writes them.
 #[derive(Default)]
 pub(crate) struct Ends<'a> {
-    pub leaving: Leaving<'a>,
-    pub staying: Staying<'a>,
+    leaving: Vec<Leave<'a>>,
+    staying: Vec<Stay<'a>>,
 }
 
-/// Tasks that leave the table of tasks: done or cancelled.
-#[derive(Default)]
-pub(crate) struct Leaving<'a> {
-    ids: Vec<i64>,
-    leases: Vec<i32>,
-    states: Vec<i16>,
-    errors: Vec<Option<&'a str>>,
-    output_encodings: Vec<Option<i16>>,
-    outputs: Vec<Option<&'a [u8]>>,
-}
-
-/// Tasks that go on, or die.
-#[derive(Default)]
-pub(crate) struct Staying<'a> {
-    ids: Vec<i64>,
-    leases: Vec<i32>,
-    hows: Vec<i16>,
-    dues: Vec<Option<i64>>,
-    errors: Vec<Option<&'a str>>,
+/// What a transaction of a batch has done so far.
+pub(crate) struct Begun {
+    pub held: Held,
+    pub ended: Ended,
+    pub next_due: Option<Timestamp>,
 }
 
 impl<'a> Ends<'a> {
@@ -51,130 +61,94 @@ impl<'a> Ends<'a> {
         let mut ends = Self::default();
         for item in items {
             let lease = item.lease;
+            let mut end = |state, error, output| ends.leaving.push(Leave { lease, state, error, output });
+            let mut stay = |how, due_at, error| ends.staying.push(Stay { lease, how, due_at, error });
             match &item.settlement {
-                Settlement::Done { output, note } => {
-                    ends.leave(lease, State::Done, note.as_deref(), output.as_ref());
-                }
-                Settlement::Cancelled { reason } => ends.leave(lease, State::Cancelled, Some(reason), None),
-                Settlement::Retry { due_at, error } => {
-                    ends.stay(lease, How::Retry, Some(*due_at), Some(error));
-                }
-                Settlement::Snooze { due_at } => ends.stay(lease, How::Snooze, Some(*due_at), None),
-                Settlement::Release => ends.stay(lease, How::Release, None, None),
-                Settlement::Dead { error } => ends.stay(lease, How::Dead, None, Some(error)),
+                Settlement::Done { output, note } => end(State::Done, note.as_deref(), output.as_ref()),
+                Settlement::Cancelled { reason } => end(State::Cancelled, Some(reason), None),
+                Settlement::Retry { due_at, error } => stay(How::Retry, Some(*due_at), Some(error)),
+                Settlement::Snooze { due_at } => stay(How::Snooze, Some(*due_at), None),
+                Settlement::Release => stay(How::Release, None, None),
+                Settlement::Dead { error } => stay(How::Dead, None, Some(error)),
             }
         }
         ends
     }
 
-    fn leave(
-        &mut self,
-        lease: LeaseRef,
-        state: State,
-        error: Option<&'a str>,
-        output: Option<&'a windlass_core::Payload>,
-    ) {
-        let leaving = &mut self.leaving;
-        leaving.ids.push(lease.id.raw());
-        leaving.leases.push(lease.lease as i32);
-        leaving.states.push(state.code() as i16);
-        leaving.errors.push(error);
-        leaving.output_encodings.push(output.map(|output| output.encoding().code() as i16));
-        leaving.outputs.push(output.map(windlass_core::Payload::as_bytes));
-    }
-
-    pub(crate) fn stay(
-        &mut self,
-        lease: LeaseRef,
-        how: How,
-        due_at: Option<Timestamp>,
-        error: Option<&'a str>,
-    ) {
-        let staying = &mut self.staying;
-        staying.ids.push(lease.id.raw());
-        staying.leases.push(lease.lease as i32);
-        staying.hows.push(how as i16);
-        staying.dues.push(due_at.map(Timestamp::as_ms));
-        staying.errors.push(error);
-    }
-
-    pub(crate) fn schedules(&self) -> bool {
-        self.staying.dues.iter().any(Option::is_some)
-    }
-
-    /// Writes all ends inside the session's transaction.
-    pub(crate) async fn write(
+    /// Opens a transaction that notes the batch, locks its workflows and writes the ends, all sent in one go.
+    /// Nothing if the batch cannot be noted: it was applied before, or its worker has left.
+    pub(crate) async fn begin(
         &self,
         shared: &Shared,
         session: &mut Session<'_>,
-        worker: WorkerId,
-    ) -> Result<Ended, Failure> {
+        batch: &SettleBatch,
+        receipt: &'static Sql,
+        workflows: &BTreeSet<String>,
+    ) -> Result<Option<Begun>, Failure> {
+        let (worker, settler, number) = (batch.worker.0, batch.settler_no as i32, batch.batch_no as i64);
         let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-        let mut ended = Ended::default();
-        if let Some(params) = self.leaving.params(&worker.0, &ttl, &keep) {
-            ended.add(&session.query(&sql::SETTLE_LEAVE, &params).await?);
-        }
-        if let Some(params) = self.staying.params(&worker.0) {
-            ended.add(&session.query(&sql::SETTLE_STAY, &params).await?);
-        }
-        self.write_asked(shared, session, worker, &mut ended).await?;
-        Ok(ended)
-    }
-
-    /// A task that was asked to end does so, unless its attempt succeeded.
-    pub(crate) async fn write_asked(
-        &self,
-        shared: &Shared,
-        session: &mut Session<'_>,
-        worker: WorkerId,
-        ended: &mut Ended,
-    ) -> Result<(), Failure> {
+        let names: Vec<&str> = workflows.iter().map(String::as_str).collect();
         let (leaving, staying) = (&self.leaving, &self.staying);
-        if ended.tasks.len() < leaving.ids.len() + staying.ids.len() {
-            let ids: Vec<i64> = leaving.ids.iter().chain(&staying.ids).copied().collect();
-            let leases: Vec<i32> = leaving.leases.iter().chain(&staying.leases).copied().collect();
-            let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
-            let rows = session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &leases, &ttl, &keep]).await?;
-            ended.add(&rows);
+        let note: [Param<'_>; 3] = [&worker, &settler, &number];
+        let lock: [Param<'_>; 1] = [&names];
+        let leave: [Param<'_>; 9] = [
+            &worker,
+            &column(leaving, |end| end.lease.id.raw()),
+            &column(leaving, |end| end.lease.lease as i32),
+            &column(leaving, |end| end.state.code() as i16),
+            &column(leaving, |end| end.error),
+            &column(leaving, |end| end.output.map(|output| output.encoding().code() as i16)),
+            &column(leaving, |end| end.output.map(Payload::as_bytes)),
+            &ttl,
+            &keep,
+        ];
+        let stay: [Param<'_>; 6] = [
+            &worker,
+            &column(staying, |end| end.lease.id.raw()),
+            &column(staying, |end| end.lease.lease as i32),
+            &column(staying, |end| end.how as i16),
+            &column(staying, |end| end.due_at.map(Timestamp::as_ms)),
+            &column(staying, |end| end.error),
+        ];
+        let sets_due = staying.iter().any(|end| end.due_at.is_some());
+        let all: [(bool, &'static Sql, &[Param<'_>]); 5] = [
+            (true, receipt, &note),
+            (!names.is_empty(), &sql::WORKFLOW_LOCK, &lock),
+            (!leaving.is_empty(), &sql::SETTLE_LEAVE, &leave),
+            (!staying.is_empty(), &sql::SETTLE_STAY, &stay),
+            (sets_due, &sql::NEXT_DUE, &[]),
+        ];
+        let sent: Vec<_> =
+            all.iter().filter(|(is_sent, ..)| *is_sent).map(|(_, sql, params)| (*sql, *params)).collect();
+        let mut answers = session.begin_with(&sent).await?.into_iter();
+        let [noted, locked, left, stayed, due] =
+            all.map(|(is_sent, ..)| if is_sent { answers.next().unwrap_or_default() } else { Vec::new() });
+        if noted.is_empty() {
+            return Ok(None);
         }
-        ended.lanes_ready.sort_unstable();
-        ended.lanes_ready.dedup();
-        Ok(())
+        let mut ended = Ended::default();
+        ended.add(&left);
+        ended.add(&stayed);
+        let next_due = due.first().map(|row| row.time(0));
+        Ok(Some(Begun { held: Held::of(&locked), ended, next_due }))
     }
 }
 
-impl Leaving<'_> {
-    /// The parameters of `settle_leave.sql`, if anything leaves.
-    pub(crate) fn params<'p>(
-        &'p self,
-        worker: &'p i64,
-        key_ttl: &'p i64,
-        keep: &'p bool,
-    ) -> Option<[Param<'p>; 9]> {
-        (!self.ids.is_empty()).then_some([
-            worker,
-            &self.ids,
-            &self.leases,
-            &self.states,
-            &self.errors,
-            &self.output_encodings,
-            &self.outputs,
-            key_ttl,
-            keep,
-        ])
+/// Attempts that were asked to end do so, unless they succeeded: those of the leases that have not ended yet.
+pub(crate) async fn end_asked(
+    shared: &Shared,
+    session: &mut Session<'_>,
+    worker: WorkerId,
+    leases: &[LeaseRef],
+    ended: &mut Ended,
+) -> Result<(), Failure> {
+    if ended.tasks.len() < leases.len() {
+        let (ids, numbers) =
+            (column(leases, |lease| lease.id.raw()), column(leases, |lease| lease.lease as i32));
+        let (ttl, keep) = (shared.key_ttl_ms(), shared.keeps_all());
+        ended.add(&session.query(&sql::SETTLE_ASKED, &[&worker.0, &ids, &numbers, &ttl, &keep]).await?);
     }
-}
-
-impl Staying<'_> {
-    /// The parameters of `settle_stay.sql`, if anything stays.
-    pub(crate) fn params<'p>(&'p self, worker: &'p i64) -> Option<[Param<'p>; 6]> {
-        (!self.ids.is_empty()).then_some([
-            worker,
-            &self.ids,
-            &self.leases,
-            &self.hows,
-            &self.dues,
-            &self.errors,
-        ])
-    }
+    ended.lanes_ready.sort_unstable();
+    ended.lanes_ready.dedup();
+    Ok(())
 }

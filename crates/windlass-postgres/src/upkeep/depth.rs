@@ -4,18 +4,28 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use tokio_postgres::Row;
 use windlass_core::{
-    Name, Result, State,
+    Lane, Result, State,
     store::{Depth, LaneRecord, READY_LANES_MAX},
     usage::ReadyLines,
 };
 
-use crate::{connection::repeat::repeat, operate, shared::Shared, sql, upkeep::leader::Term};
+use crate::{
+    connection::{
+        options::Clock,
+        repeat::repeat,
+        sync::{Lock, Pause},
+    },
+    operate,
+    shared::Shared,
+    sql,
+    upkeep::leader::Term,
+};
 
 /// The most tasks of a state that are counted for a caller.
 const LOOK_MAX: i64 = 10_000;
@@ -32,46 +42,25 @@ const EVERY: Duration = Duration::from_secs(10);
 const SHARE: u32 = 50;
 
 /// When the leader counts next, what it wrote last, and until when callers do not count.
-#[derive(Debug, Default)]
-pub(crate) struct Pace(Mutex<Counted>, Mutex<Option<Instant>>);
-
-/// The time of the next count, and the last one with the term that it was written under.
-type Counted = (Option<Instant>, Option<(i64, Figures)>);
+pub(crate) struct Pace {
+    counts: Pause,
+    /// The last count, with the term that it was written under.
+    last: Lock<Option<(i64, Figures)>>,
+    looks: Pause,
+}
 
 impl Pace {
-    fn is_due(&self) -> bool {
-        self.lock().0.is_none_or(|next| Instant::now() >= next)
+    pub(super) fn new(clock: &Clock) -> Self {
+        Self { counts: Pause::new(clock), last: Lock::default(), looks: Pause::new(clock) }
     }
 
     /// Notes a count; answers whether readers of the figures have not seen it yet.
-    fn counted(&self, took: Duration, term: i64, counted: &Figures) -> bool {
-        let mut state = self.lock();
-        state.0 = Some(Instant::now() + EVERY.max(took * SHARE));
-        let last = Some((term, counted.clone()));
-        let is_news = state.1 != last;
-        state.1 = last;
+    fn is_news(&self, term: i64, counted: &Figures) -> bool {
+        let counted = Some((term, counted.clone()));
+        let mut last = self.last.lock();
+        let is_news = *last != counted;
+        *last = counted;
         is_news
-    }
-
-    /// Notes a count that took too long: the last figures stay.
-    fn gave_up(&self, took: Duration) {
-        self.lock().0 = Some(Instant::now() + EVERY.max(took * SHARE));
-    }
-
-    /// Whether a caller may count. If callers repeated a count that took too long, they would together take
-    /// all of the server's time, so it is not repeated for a while.
-    fn may_look(&self) -> bool {
-        let until = *self.1.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_none_or(|until| Instant::now() >= until)
-    }
-
-    /// Notes a count for a caller that took too long.
-    fn look_gave_up(&self) {
-        *self.1.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + LOOK_TIME_MAX * SHARE);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Counted> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -83,28 +72,24 @@ fn figures(rows: &[Row]) -> Figures {
 
 /// The leader's count for all readers, if it is time and there is a large number to count.
 pub(crate) async fn count(shared: &Shared, term: Term) -> Result<()> {
-    if !shared.leadership.depths.is_due() {
+    let pace = &shared.leadership.depths;
+    if !pace.counts.is_over() {
         return Ok(());
     }
     let started = Instant::now();
     let mut session = shared.duties.session().await?;
     let counted = session.query_within(COUNT_TIME_MAX, &sql::DEPTH_NOW, &[&COUNT_MAX]).await?;
     drop(session);
-    let Some(counted) = counted.as_deref().map(figures) else {
-        shared.leadership.depths.gave_up(started.elapsed());
-        return Ok(());
-    };
-    if !shared.leadership.depths.counted(started.elapsed(), term.number, &counted) {
+    pace.counts.begin(EVERY.max(started.elapsed() * SHARE));
+    // After a count that took too long the last figures stay.
+    let Some(counted) = counted.as_deref().map(figures) else { return Ok(()) };
+    if !pace.is_news(term.number, &counted) {
         return Ok(());
     }
     let lanes: Vec<i32> = counted.keys().map(|(lane, _)| *lane).collect();
     let states: Vec<i16> = counted.keys().map(|(_, state)| *state).collect();
     let numbers: Vec<i64> = counted.values().copied().collect();
-    repeat(|| async {
-        let mut session = shared.duties.session().await?;
-        session.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await
-    })
-    .await?;
+    repeat(|| async { shared.duties.query(&sql::DEPTH_PUT, &[&lanes, &states, &numbers]).await }).await?;
     Ok(())
 }
 
@@ -116,53 +101,43 @@ pub(crate) async fn lane_records(shared: &Shared) -> Result<Vec<LaneRecord>> {
     let bound = LOOK_MAX + 1;
     let pace = &shared.leadership.depths;
     let mut seen = None;
-    if pace.may_look() {
+    if pace.looks.is_over() {
         seen = session.query_within(LOOK_TIME_MAX, &sql::DEPTH_NOW, &[&bound]).await?;
         if seen.is_none() {
-            pace.look_gave_up();
+            // Callers that repeated it would together take all of the server's time.
+            pace.looks.begin(LOOK_TIME_MAX * SHARE);
         }
     }
-    let Some(seen) = seen else {
-        // The leader's figures are older, but they are all there is.
-        let kept = figures(&session.query(&sql::DEPTH_KEPT, &[]).await?);
-        return Ok(records(shared, &paused, |depth, state, place| {
-            let n = kept.get(&place).copied().unwrap_or(0);
-            depth.change(state, n);
-            if n > 0 {
-                depth.about.insert(state);
-            }
-        }));
+    let seen = seen.as_deref().map(figures);
+    // States with more tasks than a look counts.
+    let mut large: HashMap<i16, i64> = HashMap::new();
+    for ((_, state), n) in seen.iter().flatten() {
+        *large.entry(*state).or_default() += n;
+    }
+    large.retain(|_, n| *n > LOOK_MAX);
+    let kept = if seen.is_some() && large.is_empty() {
+        Figures::new()
+    } else {
+        figures(&session.query(&sql::DEPTH_KEPT, &[]).await?)
     };
-    let seen = figures(&seen);
-    let mut large: Vec<i16> = Vec::new();
-    for state in seen.keys().map(|(_, state)| *state) {
-        let n: i64 = seen.iter().filter(|((_, of), _)| *of == state).map(|(_, n)| *n).sum();
-        if n > LOOK_MAX && !large.contains(&state) {
-            large.push(state);
-        }
-    }
-    let kept =
-        if large.is_empty() { Figures::new() } else { figures(&session.query(&sql::DEPTH_KEPT, &[]).await?) };
-    Ok(records(shared, &paused, |depth, state, place| {
-        let look = seen.get(&place).copied().unwrap_or(0);
-        if large.contains(&place.1) {
-            note_large(depth, state, look, kept.get(&place).copied().unwrap_or(0));
-        } else {
-            depth.change(state, look);
-        }
-    }))
-}
-
-/// Every lane in use with its figures; `note` writes the figure for each lane and state.
-fn records(
-    shared: &Shared,
-    paused: &[Name],
-    note: impl Fn(&mut Depth, State, (i32, i16)),
-) -> Vec<LaneRecord> {
-    let record = |lane: &std::sync::Arc<windlass_core::Lane>| {
+    let record = |lane: &Arc<Lane>| {
         let mut depth = Depth::default();
         for state in State::ALL {
-            note(&mut depth, state, (lane.id.0 as i32, state.code() as i16));
+            let (lane, state_code) = (lane.id.0 as i32, state.code() as i16);
+            let n = |figures: &Figures| figures.get(&(lane, state_code)).copied().unwrap_or(0);
+            match &seen {
+                Some(seen) if large.contains_key(&state_code) => {
+                    note_large(&mut depth, state, n(seen), n(&kept));
+                }
+                Some(seen) => depth.change(state, n(seen)),
+                // The leader's figures are older, but they are all there is.
+                None => {
+                    depth.change(state, n(&kept));
+                    if n(&kept) > 0 {
+                        depth.about.insert(state);
+                    }
+                }
+            }
         }
         LaneRecord {
             queue: lane.queue.clone(),
@@ -171,7 +146,7 @@ fn records(
             depth,
         }
     };
-    shared.lanes.in_use().iter().map(record).collect()
+    Ok(shared.lanes.in_use().iter().map(record).collect())
 }
 
 /// Notes a figure of a state that has more tasks than a look counts: the leader's last count, if that is
@@ -188,9 +163,7 @@ fn note_large(depth: &mut Depth, state: State, look: i64, kept: i64) {
 
 /// Where the ready lines begin.
 pub(crate) async fn ready_lines(shared: &Shared) -> Result<ReadyLines> {
-    let mut session = shared.pool.session().await?;
-    let rows = session.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
-    drop(session);
+    let rows = shared.pool.query(&sql::READY_LINES, &[&(READY_LANES_MAX as i64)]).await?;
     let head = |row: &Row| {
         let (lane, place) = (row.get::<_, Option<i32>>(1)?, row.get::<_, Option<i64>>(2)?);
         let lane = shared.lanes.get(lane)?;

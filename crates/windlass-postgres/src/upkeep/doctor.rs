@@ -1,19 +1,19 @@
 //! What an operator should know of the server: rows that wait for a vacuum and which session keeps them,
 //! sizes, connections.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use windlass_core::Timestamp;
 
 use crate::{
     connection::{
-        conn::{Commits, Conn, Server},
-        driver::Driver,
+        conn::Conn,
         error::{Failure, OpenError},
         options::{Location, Options},
+        values::Cells,
     },
     sql,
-    upkeep::migrate::refused,
+    upkeep::migrate::{connect, refused},
 };
 
 /// What was found.
@@ -87,13 +87,7 @@ pub struct Horizon {
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn examine(location: &Location, options: &Options) -> Result<Examination, OpenError> {
-    let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let driver = Driver::start("windlass-doctor").map_err(|error| unreachable(error.to_string()))?;
-    let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
-    let conn = server
-        .connect(&driver, "doctor", &server.patience(), Commits::Safe)
-        .await
-        .map_err(|refusal| unreachable(refusal.text))?;
+    let (conn, _driver) = connect(location, options, "doctor").await?;
     look(&conn, options.schema.as_str()).await.map_err(|failure| refused(location, "examine", &failure))
 }
 
@@ -122,10 +116,10 @@ async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
         has_leader: server.get::<_, Option<bool>>(10).unwrap_or(false),
         leader_term: server.get::<_, Option<i64>>(11).unwrap_or(0),
         tables: tables.iter().map(table).collect(),
-        indexes: indexes.iter().map(|row| (row.get(0), row.get::<_, i64>(1) as u64)).collect(),
+        indexes: indexes.iter().map(|row| (row.get(0), row.number(1))).collect(),
         horizon: horizon.first().map(|row| Horizon {
             holder: row.get(0),
-            age_transactions: row.get::<_, i64>(1) as u64,
+            age_transactions: row.number(1),
             open_for: ms(row.get(2)),
         }),
     })
@@ -134,10 +128,10 @@ async fn look(conn: &Conn, schema: &str) -> Result<Examination, Failure> {
 fn table(row: &tokio_postgres::Row) -> TableHealth {
     TableHealth {
         name: row.get(0),
-        live_rows: row.get::<_, i64>(1) as u64,
-        dead_rows: row.get::<_, i64>(2) as u64,
-        bytes: row.get::<_, i64>(3) as u64,
-        cleaned_at: row.get::<_, Option<i64>>(4).map(Timestamp::from_ms),
+        live_rows: row.number(1),
+        dead_rows: row.number(2),
+        bytes: row.number(3),
+        cleaned_at: row.time_if_any(4),
         is_left_alone: row.get(5),
         is_ours: row.get(6),
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use windlass_core::{Result, Timestamp};
 
 use crate::{
-    connection::{error::Failure, pool::Session},
+    connection::{error::Failure, pool::Session, values::Cells},
     shared::Shared,
     sql,
     upkeep::leader::{self, CHUNK_ROWS, Term},
@@ -80,7 +80,7 @@ async fn make_part(shared: &Shared, term: Term, from: i64, until: i64) -> Result
         session.commit().await
     };
     let made = made.await;
-    if made.as_ref().is_err_and(|failure| !failure.is_broken) {
+    if made.is_err() {
         session.rollback().await;
     }
     made
@@ -96,13 +96,12 @@ pub(crate) async fn drop_old(shared: &Shared, term: Term, cutoff: Timestamp) -> 
 }
 
 async fn parts(shared: &Shared) -> Result<Vec<Part>> {
-    let mut session = shared.duties.session().await?;
-    let rows = session.query(&sql::PARTS, &[&shared.options.schema.as_str()]).await?;
+    let rows = shared.duties.query(&sql::PARTS, &[&shared.options.schema.as_str()]).await?;
     let part = |row: &tokio_postgres::Row| Part {
         name: row.get(0),
-        until: Timestamp::from_ms(row.get(2)),
-        bytes: row.get::<_, i64>(3) as u64,
-        rows: row.get::<_, i64>(4) as u64,
+        until: row.time(2),
+        bytes: row.number(3),
+        rows: row.number(4),
     };
     Ok(rows.iter().map(part).collect())
 }
@@ -194,9 +193,9 @@ pub(crate) async fn keep_small(shared: &Shared, term: Term, max_bytes: u64) -> R
 /// Removes rows of the part that is being filled. Its bytes are estimated from its rows, because removed rows
 /// give no disk space back before a vacuum.
 async fn trim(shared: &Shared, term: Term, max_bytes: u64) -> Result<(u64, bool)> {
-    let mut session = shared.duties.session().await?;
-    let Some(row) = session.row(&sql::HISTORY_SIZE, &[&SIZE_LOOK]).await? else { return Ok((0, false)) };
-    drop(session);
+    let Some(row) = shared.duties.row(&sql::HISTORY_SIZE, &[&SIZE_LOOK]).await? else {
+        return Ok((0, false));
+    };
     let (seen, row_bytes): (i64, i64) = (row.get(0), row.get(1));
     let live: u64 = parts(shared).await?.iter().map(|part| part.rows).sum();
     let rows = if seen < SIZE_LOOK { seen as u64 } else { live.max(seen as u64) };

@@ -3,7 +3,7 @@
 //! nothing.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -11,10 +11,13 @@ use windlass_core::{Error, Result, Timestamp, source::DutyReport, store::Retenti
 
 use crate::{
     connection::{
+        conn::Param,
         error::Failure,
         options::{Clock, History},
         pool::Session,
         repeat::repeat,
+        sync::Pause,
+        values::{Cells, ms},
     },
     gates::job,
     shared::Shared,
@@ -39,16 +42,15 @@ const KEY_AGAIN: Duration = Duration::from_hours(1);
 /// With history off, tasks that were awaited or left an output are kept for this long.
 const AWAITED_AGE: Duration = crate::operate::awaited::KEPT_FOR;
 
-/// Which process leads, as far as this process knows.
+/// Which process leads, as far as this process knows, and which of the leader's duties rest.
 pub(crate) struct Leadership {
-    clock: Clock,
-    /// Until then another process leads, and this one does not ask.
-    led_until: Mutex<Option<Instant>>,
-    /// Until then this process leads.
-    leads_until: Mutex<Option<Instant>>,
-    /// When the history was last found to be small enough.
-    measured_at: Mutex<Option<Instant>>,
-    gates_checked_at: Mutex<Option<Instant>>,
+    /// Another process leads, and this one does not ask.
+    is_led: Pause,
+    /// This process leads.
+    leads: Pause,
+    /// The history was found to be small enough.
+    history: Pause,
+    gates: Pause,
     pub lanes_missed: lane_look::Pace,
     pub lanes_used: lane_look::Pace,
     pub depths: depth::Pace,
@@ -98,41 +100,24 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
         report.moved += history::drop_old(shared, term, term.now.before(age)).await?;
     }
     let cutoff = |age: Duration| term.now.before(age).as_ms();
-    if due.rest {
-        let (moved, more) = remove(shared, term, &sql::DELETE_REST, &[&cutoff(age), &CHUNK_ROWS]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if history::goes_row_by_row(age) {
-        let (moved, more) = remove(shared, term, &sql::DELETE_HISTORY, &[&cutoff(age), &CHUNK_ROWS]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if due.dead && !gives_way(&mut report) {
-        let (before, ttl) = (cutoff(retention.dead_age), shared.key_ttl_ms());
-        let (moved, more) = remove(shared, term, &sql::DELETE_DEAD, &[&before, &CHUNK_ROWS, &ttl]).await?;
-        report.moved += moved;
-        report.more |= more;
-    }
-    if due.keys && !gives_way(&mut report) {
-        let (now, again) = (term.now.as_ms(), KEY_AGAIN.as_millis() as i64);
-        let (_, more) = remove(shared, term, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]).await?;
-        report.more |= more;
-    }
-    if due.tombstones && !gives_way(&mut report) {
-        let before = cutoff(TOMBSTONE_AGE);
-        let (_, more) = remove(shared, term, &sql::DELETE_TOMBSTONES, &[&before, &CHUNK_ROWS]).await?;
-        report.more |= more;
-    }
-    if due.sessions && !gives_way(&mut report) {
-        let now = term.now.as_ms();
-        let (_, more) = remove(shared, term, &sql::DELETE_SESSIONS, &[&now, &CHUNK_ROWS]).await?;
-        report.more |= more;
-    }
-    if due.awaited && !gives_way(&mut report) {
-        let now = term.now.as_ms();
-        let (_, more) = remove(shared, term, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]).await?;
-        report.more |= more;
+    let (now, ended, died) = (term.now.as_ms(), cutoff(age), cutoff(retention.dead_age));
+    let (left, ttl, again) = (cutoff(TOMBSTONE_AGE), shared.key_ttl_ms(), ms(KEY_AGAIN));
+    // Whether there is work, whether it removes tasks, and how.
+    let duties: [(bool, bool, &'static Sql, &[Param<'_>]); 7] = [
+        (due.rest, true, &sql::DELETE_REST, &[&ended, &CHUNK_ROWS]),
+        (history::goes_row_by_row(age), true, &sql::DELETE_HISTORY, &[&ended, &CHUNK_ROWS]),
+        (due.dead, true, &sql::DELETE_DEAD, &[&died, &CHUNK_ROWS, &ttl]),
+        (due.keys, false, &sql::DELETE_KEYS, &[&now, &CHUNK_ROWS, &again]),
+        (due.tombstones, false, &sql::DELETE_TOMBSTONES, &[&left, &CHUNK_ROWS]),
+        (due.sessions, false, &sql::DELETE_SESSIONS, &[&now, &CHUNK_ROWS]),
+        (due.awaited, false, &sql::DELETE_AWAITED, &[&now, &CHUNK_ROWS]),
+    ];
+    for (is_due, removes_tasks, statement, params) in duties {
+        if is_due && !gives_way(&mut report) {
+            let (n, more) = remove(shared, term, statement, params).await?;
+            report.moved += if removes_tasks { n } else { 0 };
+            report.more |= more;
+        }
     }
     if !gives_way(&mut report) {
         let (moved, more) = history::keep_small(shared, term, retention.history_max_bytes).await?;
@@ -142,7 +127,8 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
     vacuum::look(shared).await?;
     depth::count(shared, term).await?;
     lane_look::look(shared, term).await?;
-    if shared.leadership.must_check_gates() {
+    // Room that is unused, and lanes that became live or stopped being live during an admission.
+    if shared.leadership.gates.turn(CHECK_GATES_EVERY) {
         job::check_gates(shared).await;
     }
     Ok(report)
@@ -151,27 +137,24 @@ pub(crate) async fn retain(shared: &Shared, retention: &Retention) -> Result<Dut
 /// Asks to lead. One statement, which also finds out whether there is work to do.
 async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<Option<(Term, Due)>> {
     let leadership = &shared.leadership;
-    let is_led = leadership.lock().is_some_and(|until| (leadership.clock)() < until);
-    if is_led {
+    if !leadership.is_led.is_over() {
         return Ok(None);
     }
-    let ms =
-        |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX / 4).min(i64::MAX / 4);
     let (term_ms, dead_age, age) = (ms(TERM), ms(retention.dead_age), ms(age));
     let ahead = ms(history::AHEAD);
-    let mut session = shared.duties.session().await?;
-    let asked_at = (leadership.clock)();
-    let row = session
+    let asked_at = leadership.leads.now();
+    let row = shared
+        .duties
         .row(&sql::LEAD, &[&shared.doorbell.listener, &term_ms, &dead_age, &age, &ahead])
         .await?
         .ok_or_else(|| Error::Unavailable("there is no row of the leader".to_owned()))?;
     let Some(number) = row.get::<_, Option<i64>>(0) else {
-        let led_for = Duration::from_millis(row.get::<_, i64>(1) as u64);
-        *leadership.lock() = Some((leadership.clock)() + led_for.min(TERM));
+        let led_for = Duration::from_millis(row.number(1));
+        leadership.is_led.begin(led_for.min(TERM));
         return Ok(None);
     };
-    *leadership.lock() = None;
-    *leadership.leads_until.lock().unwrap_or_else(PoisonError::into_inner) = Some(asked_at + TERM);
+    leadership.is_led.end();
+    leadership.leads.until(asked_at + TERM);
     let due = Due {
         dead: row.get(3),
         keys: row.get(4),
@@ -182,54 +165,36 @@ async fn lead(shared: &Shared, retention: &Retention, age: Duration) -> Result<O
         parts: row.get(9),
         sessions: row.get(10),
     };
-    Ok(Some((Term { number, now: Timestamp::from_ms(row.get(2)) }, due)))
+    Ok(Some((Term { number, now: row.time(2) }, due)))
 }
 
 impl Leadership {
-    pub(crate) fn new(clock: Clock) -> Self {
+    pub(crate) fn new(clock: &Clock) -> Self {
+        let pause = || Pause::new(clock);
         Self {
-            lanes_missed: lane_look::Pace::new(Arc::clone(&clock)),
-            lanes_used: lane_look::Pace::new(Arc::clone(&clock)),
-            clock,
-            led_until: Mutex::default(),
-            leads_until: Mutex::default(),
-            measured_at: Mutex::default(),
-            gates_checked_at: Mutex::default(),
-            depths: depth::Pace::default(),
+            is_led: pause(),
+            leads: pause(),
+            history: pause(),
+            gates: pause(),
+            lanes_missed: lane_look::Pace::new(Arc::clone(clock)),
+            lanes_used: lane_look::Pace::new(Arc::clone(clock)),
+            depths: depth::Pace::new(clock),
         }
     }
 
     /// Whether this process leads, as far as it knows.
     pub(crate) fn leads(&self) -> bool {
-        let until = *self.leads_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.is_some_and(|until| (self.clock)() < until)
+        !self.leads.is_over()
     }
 
     /// Whether the history should be measured.
     pub(crate) fn must_measure(&self) -> bool {
-        let at = *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner);
-        at.is_none_or(|at| (self.clock)().saturating_duration_since(at) >= MEASURE_EVERY)
-    }
-
-    /// Whether to look for unused room, and for lanes that became live or stopped being live during an
-    /// admission.
-    fn must_check_gates(&self) -> bool {
-        let mut at = self.gates_checked_at.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = (self.clock)();
-        let is_due = at.is_none_or(|at| now.saturating_duration_since(at) >= CHECK_GATES_EVERY);
-        if is_due {
-            *at = Some(now);
-        }
-        is_due
+        self.history.is_over()
     }
 
     /// The history was measured, and is small enough.
     pub(crate) fn measured(&self) {
-        *self.measured_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)());
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Instant>> {
-        self.led_until.lock().unwrap_or_else(PoisonError::into_inner)
+        self.history.begin(MEASURE_EVERY);
     }
 }
 
@@ -248,7 +213,7 @@ pub(crate) async fn remove(
     shared: &Shared,
     term: Term,
     statement: &'static Sql,
-    params: &[crate::connection::conn::Param<'_>],
+    params: &[Param<'_>],
 ) -> Result<(u64, bool)> {
     let rows = repeat(|| async {
         let mut session = shared.duties.session().await?;

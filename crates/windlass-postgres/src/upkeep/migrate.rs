@@ -207,37 +207,43 @@ pub async fn migrate(location: &Location, options: &Options) -> Result<Migrated,
 /// # Errors
 /// [`OpenError`], one line that says what to do.
 pub async fn remove_schema(location: &Location, options: &Options) -> Result<(), OpenError> {
-    let conn = connect(location, options).await?;
+    let conn = connect(location, options, "migrate").await?;
     let text = format!("DROP SCHEMA IF EXISTS \"{}\" CASCADE", options.schema.as_str());
     conn.0.batch(&text).await.map_err(|failure| refused(location, "remove", &failure))
 }
 
 /// The same as [`plan`], with these steps.
-pub(crate) async fn plan_with(
+pub async fn plan_with(
     location: &Location,
     options: &Options,
     migrations: &'static [Migration],
 ) -> Result<Plan, OpenError> {
-    let conn = connect(location, options).await?;
+    let conn = connect(location, options, "migrate").await?;
     look_ahead(&conn.0, location, &options.schema, migrations).await
 }
 
 /// The same as [`migrate`], with these steps.
-pub(crate) async fn migrate_with(
+pub async fn migrate_with(
     location: &Location,
     options: &Options,
     migrations: &'static [Migration],
 ) -> Result<Migrated, OpenError> {
-    let conn = connect(location, options).await?;
+    let conn = connect(location, options, "migrate").await?;
     apply(&conn.0, location, &options.schema, migrations).await
 }
 
-async fn connect(location: &Location, options: &Options) -> Result<(Conn, Driver), OpenError> {
+/// A connection of its own, with the thread that drives it.
+pub(crate) async fn connect(
+    location: &Location,
+    options: &Options,
+    purpose: &str,
+) -> Result<(Conn, Driver), OpenError> {
     let unreachable = |reason: String| OpenError::Unreachable { location: location.to_string(), reason };
-    let driver = Driver::start("windlass-migrate").map_err(|error| unreachable(error.to_string()))?;
+    let driver =
+        Driver::start(&format!("windlass-{purpose}")).map_err(|error| unreachable(error.to_string()))?;
     let server = Arc::new(Server::new(location, options).map_err(OpenError::Invalid)?);
     let conn = server
-        .connect(&driver, "migrate", &server.patience(), Commits::Safe)
+        .connect(&driver, purpose, &server.patience(), Commits::Safe)
         .await
         .map_err(|refusal| unreachable(refusal.text))?;
     Ok((conn, driver))

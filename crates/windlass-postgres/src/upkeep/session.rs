@@ -2,40 +2,42 @@
 
 use async_trait::async_trait;
 use tokio_postgres::Row;
-use windlass_core::{Name, NewSession, Result, SessionRecord, Sessions, Timestamp, session::SESSIONS_MAX};
+use windlass_core::{Name, NewSession, Result, SessionRecord, Sessions, session::SESSIONS_MAX};
 
 use super::token;
-use crate::{sql, store::PostgresStore};
+use crate::{
+    connection::values::{Cells, ms},
+    sql,
+    store::PostgresStore,
+};
 
 #[async_trait]
 impl Sessions for PostgresStore {
     async fn add(&self, session: &NewSession) -> Result<Option<SessionRecord>> {
-        let ttl = i64::try_from(session.ttl.as_millis()).unwrap_or(i64::MAX / 2);
+        let ttl = ms(session.ttl);
         let (id, token, hash) = (session.id.as_str(), session.token.as_str(), session.hash.0.as_slice());
         let others = i64::from(SESSIONS_MAX) - 1;
-        let mut conn = self.shared().pool.session().await?;
-        let added = conn.row(&sql::SESSION_ADD, &[&id, &token, &hash, &ttl, &others]).await?;
+        let added = self.shared().pool.row(&sql::SESSION_ADD, &[&id, &token, &hash, &ttl, &others]).await?;
         added.as_ref().map(record).transpose()
     }
 
     async fn list(&self, token: Option<&Name>, limit: u32) -> Result<Vec<SessionRecord>> {
         let (token, limit) = (token.map(Name::as_str), i64::from(limit));
-        let mut conn = self.shared().pool.session().await?;
-        conn.query(&sql::SESSION_LIST, &[&token, &limit]).await?.iter().map(record).collect()
+        self.shared().pool.query(&sql::SESSION_LIST, &[&token, &limit]).await?.iter().map(record).collect()
     }
 
     async fn find(&self, id: &Name) -> Result<Option<SessionRecord>> {
-        let row = self.shared().pool.session().await?.row(&sql::SESSION_FIND, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::SESSION_FIND, &[&id.as_str()]).await?;
         row.as_ref().map(record).transpose()
     }
 
     async fn see(&self, id: &Name) -> Result<()> {
-        self.shared().pool.session().await?.query(&sql::SESSION_SEE, &[&id.as_str()]).await?;
+        self.shared().pool.query(&sql::SESSION_SEE, &[&id.as_str()]).await?;
         Ok(())
     }
 
     async fn end(&self, id: &Name) -> Result<bool> {
-        let row = self.shared().pool.session().await?.row(&sql::SESSION_END, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::SESSION_END, &[&id.as_str()]).await?;
         Ok(row.is_some())
     }
 }
@@ -45,9 +47,9 @@ fn record(row: &Row) -> Result<SessionRecord> {
         token: token::record(row)?,
         id: Name::stored("session", row.get::<_, &str>(8))?,
         hash: token::hash(row, 9)?,
-        created_at: Timestamp::from_ms(row.get(10)),
-        expires_at: Timestamp::from_ms(row.get(11)),
-        seen_at: Timestamp::from_ms(row.get(12)),
-        read_at: Timestamp::from_ms(row.get(13)),
+        created_at: row.time(10),
+        expires_at: row.time(11),
+        seen_at: row.time(12),
+        read_at: row.time(13),
     })
 }

@@ -2,37 +2,44 @@
 
 use async_trait::async_trait;
 use windlass_core::{
-    Error, Name, NewToken, Result, Sessions, Timestamp, TokenHash, TokenRecord, Tokens,
+    Error, Name, NewToken, Result, Sessions, TokenHash, TokenRecord, Tokens,
     token::{Bound, TOKENS_MAX},
 };
 
-use crate::{sql, store::PostgresStore};
+use crate::{
+    connection::values::{Cells, ms},
+    sql,
+    store::PostgresStore,
+};
 
 #[async_trait]
 impl Tokens for PostgresStore {
     async fn add(&self, token: &NewToken) -> Result<TokenRecord> {
         let name = token.name.as_ref().map(Name::as_str);
-        let ttl = token.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX / 2));
+        let ttl = token.ttl.map(ms);
         let (hash, (scopes, bound)) = (token.hash.0.as_slice(), token.bound.to_stored(token.scopes));
         let (id, most) = (token.id.as_str(), i64::from(TOKENS_MAX));
-        let mut session = self.shared().pool.session().await?;
-        let added = session.row(&sql::TOKEN_ADD, &[&id, &name, &hash, &scopes, &ttl, &most, &bound]).await?;
+        let added = self
+            .shared()
+            .pool
+            .row(&sql::TOKEN_ADD, &[&id, &name, &hash, &scopes, &ttl, &most, &bound])
+            .await?;
         added.as_ref().map(record).transpose()?.ok_or_else(|| {
             Error::Conflict(format!("the id is taken, or there are {TOKENS_MAX} tokens already"))
         })
     }
 
     async fn list(&self) -> Result<Vec<TokenRecord>> {
-        self.shared().pool.session().await?.query(&sql::TOKEN_LIST, &[]).await?.iter().map(record).collect()
+        self.shared().pool.query(&sql::TOKEN_LIST, &[]).await?.iter().map(record).collect()
     }
 
     async fn find(&self, id: &Name) -> Result<Option<TokenRecord>> {
-        let row = self.shared().pool.session().await?.row(&sql::TOKEN_FIND, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::TOKEN_FIND, &[&id.as_str()]).await?;
         row.as_ref().map(record).transpose()
     }
 
     async fn remove(&self, id: &Name) -> Result<bool> {
-        let row = self.shared().pool.session().await?.row(&sql::TOKEN_REMOVE, &[&id.as_str()]).await?;
+        let row = self.shared().pool.row(&sql::TOKEN_REMOVE, &[&id.as_str()]).await?;
         Ok(row.is_some())
     }
 
@@ -57,8 +64,8 @@ pub(super) fn record(row: &tokio_postgres::Row) -> Result<TokenRecord> {
         hash: hash(row, 2)?,
         scopes,
         bound,
-        created_at: Timestamp::from_ms(row.get(4)),
-        expires_at: row.get::<_, Option<i64>>(5).map(Timestamp::from_ms),
+        created_at: row.time(4),
+        expires_at: row.time_if_any(5),
         is_expired: row.get(6),
     })
 }

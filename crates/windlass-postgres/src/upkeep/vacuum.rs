@@ -170,8 +170,7 @@ async fn seen(shared: &Shared) -> Result<Vec<Seen>> {
 async fn counted(shared: &Shared) -> Result<Vec<Seen>> {
     let names: Vec<&str> = HOT.iter().map(|(name, _)| *name).collect();
     let schema = shared.options.schema.as_str();
-    let mut session = shared.duties.session().await?;
-    let rows = session.query(&sql::VACUUM_LOOK, &[&schema, &names]).await?;
+    let rows = shared.duties.query(&sql::VACUUM_LOOK, &[&schema, &names]).await?;
     Ok(rows.iter().filter_map(of_row).collect())
 }
 

@@ -10,16 +10,17 @@
 //! the offer of an idle worker (see `offer`) is locked, by the enqueue that takes it.
 
 use std::{
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::atomic::{AtomicBool, Ordering},
     time::{Duration, Instant},
 };
 
 use windlass_core::{LaneId, Result};
 
-use crate::{connection::pool::Session, sql};
+use crate::{
+    connection::{pool::Session, sync::Lock, values::ms},
+    shared::Shared,
+    sql,
+};
 
 /// How long other processes take a worker for idle after it armed its doorbell; each renewal prolongs it.
 pub(crate) const ARMED_FOR: Duration = Duration::from_secs(6);
@@ -34,7 +35,7 @@ pub(crate) struct Doorbell {
     pub listener: i64,
     pub channel: String,
     is_listening: AtomicBool,
-    state: Mutex<State>,
+    state: Lock<State>,
 }
 
 #[derive(Default)]
@@ -52,7 +53,7 @@ struct Armed {
 
 impl Doorbell {
     pub(crate) fn new(listener: i64, channel: String) -> Self {
-        Self { listener, channel, is_listening: AtomicBool::new(false), state: Mutex::default() }
+        Self { listener, channel, is_listening: AtomicBool::new(false), state: Lock::default() }
     }
 
     /// Whether notifications reach this process now.
@@ -63,7 +64,11 @@ impl Doorbell {
     /// Whether an idle worker of this process serves these lanes. It is told directly of what this process
     /// enqueues.
     pub(crate) fn covers(&self, lanes: &[i32]) -> bool {
-        self.lock().armed.as_ref().is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
+        self.state
+            .lock()
+            .armed
+            .as_ref()
+            .is_some_and(|armed| lanes.iter().all(|lane| armed.lanes.contains(lane)))
     }
 
     /// Arms the doorbell unless it is armed. Answers whether it was not: then the caller claims once more.
@@ -72,14 +77,14 @@ impl Doorbell {
         if !self.is_listening() || self.covers(&lanes) {
             return Ok(false);
         }
-        if let Some(armed) = &self.lock().armed {
+        if let Some(armed) = &self.state.lock().armed {
             lanes.extend(&armed.lanes);
             lanes.sort_unstable();
             lanes.dedup();
         }
-        let armed_for = ARMED_FOR.as_millis() as i64;
+        let armed_for = ms(ARMED_FOR);
         session.query(&sql::DOORBELL_ARM, &[&self.listener, &lanes, &armed_for]).await?;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.armed = Some(Armed { lanes, at: Instant::now() });
         state.notifications = 0;
         Ok(true)
@@ -88,7 +93,7 @@ impl Doorbell {
     /// Disarms the doorbell of a worker that has become busy, and notifies another worker of what this one
     /// leaves. It does so once, when the worker becomes busy.
     pub(crate) async fn disarm(&self, session: &mut Session<'_>, lanes: &[LaneId]) -> Result<()> {
-        if self.lock().armed.take().is_none() {
+        if self.state.lock().armed.take().is_none() {
             return Ok(());
         }
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
@@ -98,7 +103,7 @@ impl Doorbell {
     /// Disarms the doorbell of a worker that leaves. The worker may have been notified without claiming
     /// afterwards, so another one is notified.
     pub(crate) async fn leave(&self, session: &mut Session<'_>) -> Result<()> {
-        let Some(armed) = self.lock().armed.take() else { return Ok(()) };
+        let Some(armed) = self.state.lock().armed.take() else { return Ok(()) };
         session.query(&sql::DOORBELL_DISARM, &[&self.listener]).await?;
         self.notify_another(session, &armed.lanes).await
     }
@@ -112,7 +117,7 @@ impl Doorbell {
     /// A renewal told whether the doorbell is still armed in the database.
     pub(crate) fn renewed(&self, is_armed: bool) {
         if !is_armed {
-            let mut state = self.lock();
+            let mut state = self.state.lock();
             // A doorbell that was armed a moment ago may have been armed after the renewal read the table.
             if state.armed.as_ref().is_some_and(|armed| armed.at.elapsed() > ARMED_FOR / 2) {
                 state.armed = None;
@@ -123,7 +128,7 @@ impl Doorbell {
     /// Whether there are so many notifications that the doorbell should be disarmed until the worker is idle
     /// again.
     pub(crate) fn is_notified_often(&self) -> bool {
-        let state = self.lock();
+        let state = self.state.lock();
         state.armed.is_some() && state.notifications >= OFTEN
     }
 
@@ -133,7 +138,7 @@ impl Doorbell {
     }
 
     pub(super) fn notified(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.since.is_none_or(|since| since.elapsed() > OFTEN_WITHIN) {
             (state.notifications, state.since) = (0, Some(Instant::now()));
         }
@@ -143,11 +148,15 @@ impl Doorbell {
     /// The listener receives nothing any more.
     pub(super) fn lost(&self) {
         self.is_listening.store(false, Ordering::Release);
-        self.lock().armed = None;
+        self.state.lock().armed = None;
     }
+}
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+/// Disarms the doorbell of this process. An error must not lose what was claimed before.
+pub(crate) async fn disarm(shared: &Shared, lanes: &[LaneId]) {
+    let disarmed = async { shared.doorbell.disarm(&mut shared.claims.session().await?, lanes).await };
+    if let Err(error) = disarmed.await {
+        tracing::debug!(%error, "the doorbell could not be disarmed");
     }
 }
 

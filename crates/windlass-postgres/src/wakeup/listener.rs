@@ -36,7 +36,7 @@ pub(crate) async fn listen(shared: Weakly, server: Arc<Server>, driver: Arc<Driv
             }
         }
         let Some(server) = shared.upgrade().map(|shared| Arc::clone(&shared.server)) else { return };
-        server.reach().back_within(pause).await;
+        server.reach.back_within(pause).await;
     }
 }
 
@@ -51,7 +51,7 @@ async fn listen_once(
     driver: &Arc<Driver>,
 ) -> std::result::Result<(), Ended> {
     let down = |reason| Ended { reason, was_up: false };
-    let ended = |text: String, was_up| Ended { reason: Refusal { text, is_full: false }, was_up };
+    let ended = |text: String, was_up| Ended { reason: Refusal::new(text), was_up };
     let (client, mut connection) = server.dial(driver, "listen").await.map_err(down)?;
     let channel = shared.upgrade().map(|shared| shared.doorbell.channel.clone()).unwrap_or_default();
     // Each connection gets a channel of its own: the server may still serve the session of an older
@@ -73,7 +73,7 @@ async fn listen_once(
                 let is_open = answer.map_err(|error| ended(text_of(&error), false))?;
                 is_subscribed = true;
                 let Some(shared) = shared.upgrade() else { return Ok(()) };
-                shared.server.reach().connected();
+                shared.server.reach.connected();
                 shared.doorbell.listens();
                 shared.offers.listens(private.clone().filter(|_| is_open));
                 shared.lanes.mark_stale();
@@ -113,7 +113,7 @@ fn received(shared: &Shared, text: &str) {
         let id = parts.next().and_then(|id| id.parse().ok()).map(TaskId::from_raw);
         let lease = parts.next().and_then(|lease| lease.parse().ok());
         if let (Some(id), Some(lease), Some(reason)) = (id, lease, parts.next()) {
-            shared.subscribers.tell_cancel(LeaseRef { id, lease }, reason);
+            shared.subscribers.tell(|unread| unread.cancel(LeaseRef { id, lease }, reason));
         }
     } else if text.parse() == Ok(shared.doorbell.listener) {
         shared.doorbell.notified();

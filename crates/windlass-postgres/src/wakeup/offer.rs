@@ -15,7 +15,7 @@
 use std::{
     collections::VecDeque,
     fmt::Write as _,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -28,11 +28,12 @@ use tokio_postgres::{
 use windlass_core::{Claimed, Demand, LaneId, LeaseRef, Payload, Result, TaskId, Timestamp, WorkerId};
 
 use crate::{
+    connection::sync::Lock,
     leases::hand_back,
     operate::record,
     shared::{Shared, Weakly},
     sql,
-    wakeup::doorbell::numbers,
+    wakeup::doorbell::{disarm, numbers},
 };
 
 /// Payloads up to this size are sent in the notification, which has room for 8,000 characters.
@@ -54,7 +55,7 @@ const RETRY_MAX: Duration = Duration::from_secs(2);
 
 /// What this process offers.
 pub(crate) struct Offers {
-    state: Mutex<State>,
+    state: Lock<State>,
     chores: mpsc::UnboundedSender<Chore>,
 }
 
@@ -162,20 +163,20 @@ impl Offers {
     /// [`run`] does its chores.
     pub(crate) fn new() -> (Self, Chores) {
         let (chores, todo) = mpsc::unbounded_channel();
-        (Self { state: Mutex::default(), chores }, Chores(todo))
+        (Self { state: Lock::default(), chores }, Chores(todo))
     }
 
     /// Sets the channel that this process is subscribed to from now on, or none. The offer that is out may
     /// have been taken without a notification, so it is undone.
     pub(crate) fn listens(&self, private: Option<PrivateChannel>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.private = private;
         self.undo(state.out.take().map(|out| out.key));
     }
 
     /// Offers to take a task for a worker whose claim took nothing; one offer at a time.
     pub(crate) fn lay(&self, demand: &Demand) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let key = Key { worker: demand.worker, claim_no: demand.claim_no };
         state.next = Some((key, numbers(&demand.lanes)));
         self.undo(state.out.take_if(|out| out.is_missed()).map(|out| out.key));
@@ -186,7 +187,7 @@ impl Offers {
 
     /// The task of the last notification has had the time to start.
     fn rested(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.is_resting = false;
         self.lay_next(&mut state);
     }
@@ -204,7 +205,7 @@ impl Offers {
 
     /// Makes no offer until a worker is idle again.
     pub(crate) fn withdraw(&self) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next = None;
         let out = state.out.take();
         self.undo(out.map(|out| out.key));
@@ -213,7 +214,7 @@ impl Offers {
     /// Undoes the offers of a worker's claims up to this number.
     pub(crate) fn forget(&self, worker: WorkerId, up_to_claim_no: u64) {
         let is_meant = |key: Key| key.worker == worker && key.claim_no <= up_to_claim_no;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.next.take_if(|(key, _)| is_meant(*key));
         let out = state.out.take_if(|out| is_meant(out.key)).map(|out| out.key);
         let mut keys: Vec<Key> = out.into_iter().collect();
@@ -230,7 +231,7 @@ impl Offers {
 
     /// A renewal saw which offer of this process is in the database.
     pub(crate) fn renewed(&self, claim_no: Option<u64>) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(out) = &mut state.out {
             let missed_at = *out.missed_at.get_or_insert_with(Instant::now);
             out.missed_at = (Some(out.key.claim_no) != claim_no).then_some(missed_at);
@@ -241,7 +242,7 @@ impl Offers {
     /// Takes the notification of a task that was leased by an offer. Answers whether the offer was still out;
     /// if it was not, the task is handed back.
     fn arrives(&self, task: Claimed) -> bool {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let key = key_of(&task);
         let is_out = state.out.take_if(|out| out.key == key).is_some();
         if is_out {
@@ -255,7 +256,7 @@ impl Offers {
 
     /// The tasks that offers brought for this demand.
     pub(crate) fn bring(&self, demand: &Demand) -> Vec<Claimed> {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if state.arrived.is_empty() {
             return Vec::new();
         }
@@ -278,7 +279,7 @@ impl Offers {
     /// Whether a lease is on its way to its worker, or reached the worker by a claim with a higher number.
     pub(crate) fn covers(&self, worker: WorkerId, lease: LeaseRef, claim_no: u64) -> bool {
         let key = Key { worker, claim_no };
-        let state = self.lock();
+        let state = self.state.lock();
         state.out.as_ref().is_some_and(|out| out.key == key)
             || state.arrived.iter().any(|task| key_of(task) == key)
             || state.brought.iter().any(|brought| brought.lease == lease)
@@ -286,7 +287,7 @@ impl Offers {
 
     /// The lowest number of a worker under which an offer of this process may still lease a task.
     pub(crate) fn oldest(&self, worker: WorkerId) -> Option<u64> {
-        let state = self.lock();
+        let state = self.state.lock();
         let out = state.out.iter().map(|out| out.key);
         let next = state.next.iter().map(|(key, _)| *key);
         let arrived = state.arrived.iter().map(key_of);
@@ -295,7 +296,7 @@ impl Offers {
 
     /// Undoes an offer: no claim took what it leased, or it is unknown whether it was laid out.
     fn give_up(&self, key: Key) {
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let out = state.out.take_if(|out| out.key == key);
         let held = state.arrived.extract_if(.., |task| key_of(task) == key).count();
         self.undo((out.is_some() || held > 0).then_some(key));
@@ -310,10 +311,6 @@ impl Offers {
         for key in keys {
             let _ = self.chores.send(Chore::Undo(key));
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -391,13 +388,7 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
                 Ok(false) | Err(_) => shared.offers.give_up(key),
             },
             Chore::Undo(key) => undo(&shared, key).await,
-            Chore::Disarm(lanes) => {
-                let disarmed =
-                    async { shared.doorbell.disarm(&mut shared.claims.session().await?, &lanes).await };
-                if let Err(error) = disarmed.await {
-                    tracing::debug!(%error, "the doorbell could not be disarmed");
-                }
-            }
+            Chore::Disarm(lanes) => disarm(&shared, &lanes).await,
         }
     }
 }
@@ -405,8 +396,8 @@ pub(crate) async fn run(mut chores: Chores, shared: Weakly) {
 /// Lays an offer out; `false` if that was refused.
 async fn lay(shared: &Shared, key: Key, lanes: &[i32], private: &PrivateChannel) -> Result<bool> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
-    let mut session = shared.claims.session().await?;
-    let laid = session
+    let laid = shared
+        .claims
         .row(
             &sql::OFFER_LAY,
             &[&listener, &key.worker.0, &claim_no, &lanes, &private.name, &private.presence],
@@ -431,9 +422,7 @@ async fn undo(shared: &Shared, key: Key) {
 
 async fn try_to_undo(shared: &Shared, key: Key) -> Result<()> {
     let (listener, claim_no) = (shared.doorbell.listener, key.claim_no as i64);
-    let mut session = shared.duties.session().await?;
-    let withdrawn = session.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
-    drop(session);
+    let withdrawn = shared.duties.row(&sql::OFFER_WITHDRAW, &[&listener, &claim_no]).await?;
     if withdrawn.is_none() {
         let n = hand_back::hand_back_claim(shared, key.worker, key.claim_no).await?;
         if n > 0 {

@@ -45,14 +45,7 @@ WITH clock AS MATERIALIZED (
   WHERE item.job_concurrency IS NOT NULL
   ORDER BY item.job, item.seq
 ), rung AS MATERIALIZED (
-  SELECT pg_notify($6, d.listener::text)
-  FROM (
-    SELECT d.listener FROM windlass.doorbell AS d
-    WHERE $7 AND d.armed_until > (SELECT now FROM clock) AND d.lanes && $1 AND d.listener <> $8
-      AND EXISTS (SELECT 1 FROM item WHERE item.state = 1)
-    ORDER BY random()
-    LIMIT 1
-  ) AS d
+  {ring: channel = $6, if = $7 AND EXISTS (SELECT 1 FROM item WHERE item.state = 1), now = (SELECT now FROM clock), lanes = $1, listener = $8}
 ), woken AS MATERIALIZED (
   SELECT {wake_lanes: lanes = $1}
 )

@@ -1,12 +1,8 @@
 -- Broken: a filter by key loses the tasks with that key. Breaks lists by key. Noticed by filter::a_key_finds_its_tasks
-SELECT
-  t.id, t.state, t.lane, l.queue, l.kind, t.priority, t.encoding,
-  CASE WHEN $12 THEN t.payload END, t.job, t.workflow, t.key, t.lease, t.attempt,
-  t.max_attempts, t.crashes, t.timeout_ms, t.due_at, t.claimed_at, t.ended_at, t.worker, t.progress, NULL::smallint,
-  NULL::bytea, t.error, t.cancel, CASE WHEN $12 THEN t.log::text END, false
+SELECT {task_record: whole = $12}
 FROM windlass.task AS t JOIN windlass.lane AS l ON l.id = t.lane
-WHERE t.id < $1 AND t.id >= $2 AND ($3::smallint IS NULL OR t.state = $3)
-  AND ($4::text IS NULL OR l.queue = $4) AND ($5::text IS NULL OR l.kind = $5)
+WHERE t.id < $1 AND t.id >= $2
+  AND ($3::smallint IS NULL OR t.state = $3) AND ($4::text IS NULL OR l.queue = $4) AND ($5::text IS NULL OR l.kind = $5)
   AND ($6::text IS NULL OR t.job = $6) AND ($7::text IS NULL OR t.workflow = $7)
   AND ($9::bigint IS NULL OR t.worker = $9) AND ($10::text IS NULL OR t.key < $10)
   AND ($11::text IS NULL OR starts_with(t.error, $11))

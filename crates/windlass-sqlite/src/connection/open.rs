@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use windlass_core::{
     LaneId, Name, State, TaskId, Timestamp, WorkerId,
     crash::{Group, is_suspect},
+    source::hints::Subscribers,
 };
 
 use crate::{
@@ -35,7 +36,6 @@ use crate::{
     shared::{Meters, Shared},
     sql,
     upkeep::migrate::{self, Migrated, Migration},
-    wakeup::hints::Subscribers,
 };
 
 /// The oldest SQLite whose write-ahead log is safe with several connections.

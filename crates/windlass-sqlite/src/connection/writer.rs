@@ -36,6 +36,7 @@ use crate::{
     shared::{Ending, Shared},
     sql,
     upkeep::retention::Cursor,
+    wakeup::hints,
 };
 
 /// A transaction that has run so long is committed with the requests that it has.
@@ -314,7 +315,7 @@ impl Writer {
         }
         // Tasks that were claimed in the commit that made them ready need no hint.
         self.effects.ready &= self.memory.ready() > 0;
-        self.shared.subscribers.publish_early(&self.effects);
+        hints::publish_early(&self.shared.subscribers, &self.effects);
         self.conn.prepare_cached("COMMIT")?.execute([])?;
         self.checkpoints.committed();
         Ok(())
@@ -357,7 +358,7 @@ impl Writer {
             }
         }
         self.is_tidy |= effects.tidy;
-        shared.subscribers.publish_cancels(effects);
+        hints::publish_cancels(&shared.subscribers, effects);
         shared.awaited.wake(&effects.ended);
         self.effects.clear();
     }

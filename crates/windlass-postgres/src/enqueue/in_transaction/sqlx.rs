@@ -26,24 +26,25 @@ impl Within for PgConnection {
 async fn send(connection: &mut PgConnection, call: &Call<'_>) -> Result<PgRow, sqlx_core::Error> {
     // Safe: a fixed text with the checked name of a schema in it. The same text each time, so that sqlx
     // prepares it once.
+    let row = &call.columns;
     let query = query::<Postgres>(AssertSqlSafe(call.text.as_str()))
-        .bind(call.kind)
-        .bind(call.encoding)
-        .bind(call.payload)
-        .bind(call.queue)
-        .bind(call.job)
-        .bind(call.workflow)
-        .bind(call.priority)
-        .bind(call.due_at)
-        .bind(call.delay_ms)
-        .bind(call.key)
+        .bind(row.kind)
+        .bind(row.encoding)
+        .bind(row.payload)
+        .bind(row.queue)
+        .bind(row.job)
+        .bind(row.workflow)
+        .bind(row.priority)
+        .bind(row.due_at)
+        .bind(row.delay_ms)
+        .bind(row.key)
         .bind(call.ignore_conflict)
-        .bind(call.max_attempts)
-        .bind(call.timeout_ms)
-        .bind(call.retry.as_deref())
-        .bind(call.on_failure)
-        .bind(call.job_concurrency)
-        .bind(call.trace.as_deref());
+        .bind(row.max_attempts)
+        .bind(row.timeout_ms)
+        .bind(row.retry.as_deref())
+        .bind(row.on_failure)
+        .bind(row.job_concurrency)
+        .bind(row.trace.as_deref());
     query.fetch_one(connection).await
 }
 
