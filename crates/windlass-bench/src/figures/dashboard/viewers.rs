@@ -140,12 +140,17 @@ async fn watch_page(
     let mut every = tokio::time::interval(EVERY);
     loop {
         tokio::select! {
-            _ = left.wait_for(|left| *left) => return Ok(looks),
+            () = all_left(&mut left) => return Ok(looks),
             _ = every.tick() => {}
         }
         browser.look(page).await?;
         looks += 1;
     }
+}
+
+async fn all_left(left: &mut watch::Receiver<bool>) {
+    // An error means that the viewers were dropped.
+    let _ = left.wait_for(|left| *left).await;
 }
 
 /// So many viewers at once come, look at a few pages with filters of their own, and make room for the next. Returns
