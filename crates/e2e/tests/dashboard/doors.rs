@@ -53,7 +53,7 @@ async fn behind_a_proxy_every_link_stays_below_the_prefix() {
     let (mut rig, [token]) = Rig::guarded(&["--public-url", &proxy.address], ["admin"]).await;
     proxy.forward_to(&rig.up.address);
     rig.fill().await;
-    rig.browser.open(&format!("{}/tasks?state=dead", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/tasks?state=dead", proxy.address)).await;
     // The login leads back to the page that was asked for.
     rig.browser.fill("input[name=token]", &token).await.unwrap();
     rig.browser.press("Log in").await.unwrap();
@@ -63,13 +63,13 @@ async fn behind_a_proxy_every_link_stays_below_the_prefix() {
         .unwrap();
     let found = walk(&rig.browser).await;
     assert!(found.pages.len() > 30, "{:?}", found.pages);
-    rig.browser.open(&format!("{}/queues/mail", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/queues/mail", proxy.address)).await;
     rig.browser.press("Resume").await.unwrap();
     rig.browser.until("document.querySelector('main .top button').textContent === 'Pause'").await.unwrap();
     assert_eq!(proxy.strays(), Vec::<String>::new());
     assert_eq!(rig.browser.console().await.unwrap(), Vec::<String>::new());
     // A link that was made up does not lead out of the prefix.
-    rig.browser.open(&format!("{}/login?next=/../../other", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/login?next=/../../other", proxy.address)).await;
     rig.browser.fill("input[name=token]", &token).await.unwrap();
     rig.browser.press("Log in").await.unwrap();
     rig.browser.until("location.pathname === '/ops/windlass/'").await.unwrap();
