@@ -1,7 +1,7 @@
-//! Every door to the pages: behind a proxy, read-only, and with each scope. What is shown works, and what would be
-//! refused is not there.
+//! Every door to the pages: behind a proxy, read-only, and with each scope. What is shown works, and what
+//! would be refused is not there.
 
-use e2e::{browser::Browser, proxy::Proxy};
+use e2e::browser::{Browser, proxy::Proxy};
 use serde_json::{Value, json};
 
 use crate::rig::Rig;
@@ -109,7 +109,7 @@ async fn each_scope_is_shown_only_what_it_may_do() {
         let found = walk(&rig.browser).await;
         assert!(found.pages.len() > 30, "{scope}: {:?}", found.pages);
         let pressed = press_all(&rig.browser, &found, token).await;
-        // Whoever may only read may still ask for an audit.
+        // A viewer who may only read may still ask for an audit.
         assert!(if scope == "admin" { pressed > 50 } else { pressed == 1 }, "{scope}: {pressed}");
     }
     rig.browser.close().await.unwrap();

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use e2e::{
-    browser::Browser,
+    browser::{
+        Browser,
+        story::{self, Story},
+    },
     process,
-    story::{self, Story},
     up::Up,
 };
 use serde_json::Value;
