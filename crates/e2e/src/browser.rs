@@ -1,5 +1,8 @@
 //! A real browser: Chromium without a window, driven over WebDriver.
 
+pub mod proxy;
+pub mod story;
+
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};

@@ -428,6 +428,8 @@ document.addEventListener("keydown", (event) => {
 // ---- Start. ----
 
 tellTimes();
+// From here on the page follows the server, and its buttons work.
+document.body.dataset.ready = "";
 setInterval(() => { if (!document.hidden) tellTimes(); }, 1000);
 if (main.hasAttribute("data-live")) {
   setInterval(() => { if (!document.hidden) refresh(false); }, EVERY_MS);

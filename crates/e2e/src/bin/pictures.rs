@@ -4,9 +4,8 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use e2e::{
-    browser::{Browser, Look},
+    browser::{Browser, Look, story},
     http::Api,
-    story,
     up::Up,
 };
 use serde_json::json;

@@ -1,7 +1,7 @@
-//! Every door to the pages: behind a proxy, read-only, and with each scope. What is shown works, and what would be
-//! refused is not there.
+//! Every door to the pages: behind a proxy, read-only, and with each scope. What is shown works, and what
+//! would be refused is not there.
 
-use e2e::{browser::Browser, proxy::Proxy};
+use e2e::browser::{Browser, proxy::Proxy};
 use serde_json::{Value, json};
 
 use crate::rig::Rig;
@@ -53,7 +53,7 @@ async fn behind_a_proxy_every_link_stays_below_the_prefix() {
     let (mut rig, [token]) = Rig::guarded(&["--public-url", &proxy.address], ["admin"]).await;
     proxy.forward_to(&rig.up.address);
     rig.fill().await;
-    rig.browser.open(&format!("{}/tasks?state=dead", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/tasks?state=dead", proxy.address)).await;
     // The login leads back to the page that was asked for.
     rig.browser.fill("input[name=token]", &token).await.unwrap();
     rig.browser.press("Log in").await.unwrap();
@@ -63,13 +63,13 @@ async fn behind_a_proxy_every_link_stays_below_the_prefix() {
         .unwrap();
     let found = walk(&rig.browser).await;
     assert!(found.pages.len() > 30, "{:?}", found.pages);
-    rig.browser.open(&format!("{}/queues/mail", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/queues/mail", proxy.address)).await;
     rig.browser.press("Resume").await.unwrap();
     rig.browser.until("document.querySelector('main .top button').textContent === 'Pause'").await.unwrap();
     assert_eq!(proxy.strays(), Vec::<String>::new());
     assert_eq!(rig.browser.console().await.unwrap(), Vec::<String>::new());
     // A link that was made up does not lead out of the prefix.
-    rig.browser.open(&format!("{}/login?next=/../../other", proxy.address)).await.unwrap();
+    rig.visit(&format!("{}/login?next=/../../other", proxy.address)).await;
     rig.browser.fill("input[name=token]", &token).await.unwrap();
     rig.browser.press("Log in").await.unwrap();
     rig.browser.until("location.pathname === '/ops/windlass/'").await.unwrap();
@@ -109,7 +109,7 @@ async fn each_scope_is_shown_only_what_it_may_do() {
         let found = walk(&rig.browser).await;
         assert!(found.pages.len() > 30, "{scope}: {:?}", found.pages);
         let pressed = press_all(&rig.browser, &found, token).await;
-        // Whoever may only read may still ask for an audit.
+        // A viewer who may only read may still ask for an audit.
         assert!(if scope == "admin" { pressed > 50 } else { pressed == 1 }, "{scope}: {pressed}");
     }
     rig.browser.close().await.unwrap();

@@ -3,9 +3,11 @@
 use std::path::PathBuf;
 
 use e2e::{
-    browser::Browser,
+    browser::{
+        Browser,
+        story::{self, Story},
+    },
     process,
-    story::{self, Story},
     up::Up,
 };
 use serde_json::Value;
@@ -167,7 +169,13 @@ impl Rig {
     }
 
     pub async fn open(&self, path: &str) {
-        self.browser.open(&self.address(path)).await.unwrap();
+        self.visit(&self.address(path)).await;
+    }
+
+    /// Opens any address and waits until its page can be used: the browser may say before that it is loaded.
+    pub async fn visit(&self, address: &str) {
+        self.browser.open(address).await.unwrap();
+        self.browser.until("document.body.dataset.ready !== undefined").await.unwrap();
     }
 
     pub fn address(&self, path: &str) -> String {

@@ -89,11 +89,11 @@ fn side(viewer: &Viewer, page: Option<Page>, version: &str) -> Markup {
             div.foot {
                 @if viewer.is_read_only() { span.state.warn { "⊘ read-only" } }
                 @if let Some(name) = viewer.name() {
-                    span { (name) }
+                    span.about { (name) }
                     button type="button" data-call="POST" data-url=(viewer.link("/v1/logout")) data-then=(viewer.link("/login")) { "Log out" }
                 }
-                span { "Windlass " (version) }
-                span { kbd { "?" } " shows the keys" }
+                span.about { "Windlass " (version) }
+                span.about { kbd { "?" } " shows the keys" }
             }
         }
     }

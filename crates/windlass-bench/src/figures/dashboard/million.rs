@@ -27,7 +27,7 @@ const NO_MATCH: [&str; 6] = [
 
 pub(super) async fn run(common: &Common, tasks: usize, looks: usize) -> anyhow::Result<Map<String, Value>> {
     let rig = Rig::new(common, HistoryArg::Kept).await?;
-    for (queue, share) in [("orders", 2), ("mail", 4), ("reports", 4)] {
+    for (queue, share) in [("default", 2), ("mail", 4), ("reports", 4)] {
         rig.load("noop", queue, tasks / share).await?;
     }
     let server = Server::start(rig.store.clone(), http::Options::default()).await?;

@@ -1,5 +1,5 @@
-//! What the dashboard costs: processor and memory for its viewers, the speed of tasks beside them, and the time of a
-//! page with a million tasks.
+//! What the dashboard costs: processor and memory for its viewers, the speed of tasks beside them, and the
+//! time of a page with a million tasks.
 //!
 //! Processor and memory are those of a separate `windlass up`, so the viewers do not count.
 

@@ -31,7 +31,7 @@ impl Up {
     /// A server on a new store with so many tasks, which no worker runs.
     pub(super) async fn start(common: &Common, tasks: usize) -> anyhow::Result<Self> {
         let rig = Rig::new(common, HistoryArg::Kept).await?;
-        for queue in ["orders", "mail", "reports"] {
+        for queue in ["default", "mail", "reports"] {
             rig.load("noop", queue, tasks / 3).await?;
         }
         let room = rig.into_room().await?;

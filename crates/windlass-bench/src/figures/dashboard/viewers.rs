@@ -21,7 +21,7 @@ pub(super) const EVERY: Duration = Duration::from_secs(2);
 const ANSWER_MAX: Duration = Duration::from_mins(1);
 /// What viewers have open: most of them the overview.
 const PAGES: [&str; 10] =
-    ["/", "/", "/", "/", "/queues", "/queues/orders", "/tasks", "/dead", "/jobs", "/workers"];
+    ["/", "/", "/", "/", "/queues", "/queues/default", "/tasks", "/dead", "/jobs", "/workers"];
 /// How long a viewer who comes and goes stays.
 const STAY: Duration = Duration::from_secs(1);
 
@@ -153,8 +153,8 @@ async fn all_left(left: &mut watch::Receiver<bool>) {
     let _ = left.wait_for(|left| *left).await;
 }
 
-/// So many viewers at once come, look at a few pages with filters of their own, and make room for the next. Returns
-/// how many came.
+/// So many viewers at once come, look at a few pages with filters of their own, and make room for the next.
+/// Returns how many came.
 pub(super) async fn come_and_go(port: u16, viewers: usize, span: Duration) -> anyhow::Result<u64> {
     let until = Instant::now() + span;
     let mut open = JoinSet::new();

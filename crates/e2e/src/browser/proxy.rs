@@ -22,7 +22,8 @@ type Answer = Response<Either<Incoming, Empty<Bytes>>>;
 
 /// The proxy. Ends when it goes out of scope.
 pub struct Proxy {
-    /// Its address with the prefix, such as `http://127.0.0.1:40123/ops`.
+    /// Its address with the prefix, such as `http://localhost:40123/ops`: another host than the server's own, so
+    /// that the two cannot be taken for each other.
     pub address: String,
     front: Arc<Front>,
     server: JoinHandle<()>,
@@ -51,7 +52,7 @@ impl Proxy {
             client: Client::builder(TokioExecutor::new()).build_http(),
         });
         let server = tokio::spawn(serve(listener, Arc::clone(&front)));
-        Ok(Self { address: format!("http://{address}{prefix}"), front, server })
+        Ok(Self { address: format!("http://localhost:{}{prefix}", address.port()), front, server })
     }
 
     /// Names the server behind it, such as `http://127.0.0.1:7878`.
