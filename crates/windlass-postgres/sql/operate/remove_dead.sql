@@ -10,5 +10,5 @@ WITH pick AS MATERIALIZED (
   DELETE FROM windlass.task AS t USING pick
   WHERE t.id = ANY (ARRAY[pick.id]) AND t.state + 0 = 6
   RETURNING t.id, t.lane, t.key, t.ended_at
-), {remember_keys: from = g.ended_at, ttl = $2}
+), {remember_keys: start = g.ended_at, ttl = $2}
 SELECT id FROM gone

@@ -11,4 +11,4 @@ kept AS (
     :output, g.payload
   FROM gone AS g
   WHERE :keep OR EXISTS (SELECT 1 FROM windlass.awaited AS a WHERE a.task = g.id)
-), {remember_keys: from = (SELECT now FROM clock), ttl = :ttl}
+), {remember_keys: start = (SELECT now FROM clock), ttl = :ttl}

@@ -11,5 +11,5 @@ WITH old AS MATERIALIZED (
   DELETE FROM windlass.task AS t USING old
   WHERE t.id = ANY (ARRAY[old.id]) AND t.state + 0 = 6
   RETURNING t.id, t.lane, t.key, t.ended_at
-), {remember_keys: from = g.ended_at, ttl = $3}
+), {remember_keys: start = g.ended_at, ttl = $3}
 SELECT id FROM gone
