@@ -98,6 +98,7 @@ impl Reference {
     }
 
     /// Makes a step after a store has made it. `taken` are the tasks that the store's claim took.
+    #[must_use]
     pub fn follow(mut self, op: &Op, taken: &[TaskId]) -> Self {
         if let Op::Advance { seconds } = op {
             let by = Duration::from_secs(*seconds);
