@@ -290,6 +290,7 @@ cases! { ($)
     retention {
         ended_tasks_are_removed_after_their_time,
         a_task_that_ended_after_younger_ones_is_removed_in_time,
+        a_cancelled_blocker_is_removed_once_it_blocks_nothing,
         an_unfinished_task_is_never_removed [EnqDurable],
         history_over_its_size_loses_the_oldest_first,
     }
@@ -380,6 +381,7 @@ cases! { ($)
     }
     lanes_alive {
         tasks_of_a_kind_without_a_worker_take_no_room [NoStranded],
+        a_task_without_a_worker_outranks_no_ready_one,
         a_new_worker_makes_the_tasks_of_its_lanes_ready [NoStranded],
         a_worker_of_other_queues_makes_no_task_ready,
         tasks_of_a_paused_queue_give_their_room_to_others [NoStranded],

@@ -100,6 +100,24 @@ pub(crate) async fn give_turns(
     round.note(session, admitted).await
 }
 
+/// Jobs of which a held task outranks a ready one. A held task of a lane without a worker would take the
+/// ready task's place in the line for nothing, so such tasks are put aside first.
+async fn outranked(
+    session: &mut Session<'_>,
+    jobs: &[&str],
+    admitted: &mut Admitted,
+) -> Result<Vec<String>, Failure> {
+    let mut jobs: Vec<String> = jobs.iter().map(|name| (*name).to_owned()).collect();
+    loop {
+        let rows = session.query(&sql::JOB_OUTRANKED, &[&jobs]).await?;
+        jobs = rows.iter().map(|row| row.get(0)).collect();
+        if jobs.is_empty() || session.query(&sql::JOB_PARK, &[&jobs, &AHEAD]).await?.is_empty() {
+            return Ok(jobs);
+        }
+        admitted.has_parked = true;
+    }
+}
+
 /// The jobs of one transaction. Rounds repeat until each job has what its limit allows.
 struct Round<'a> {
     jobs: BTreeMap<String, Locked>,
@@ -180,9 +198,9 @@ impl<'a> Round<'a> {
         let mut plan = self.count(session, admitted).await?;
         self.open.clear();
         if !plan.full.is_empty() {
-            for row in &session.query(&sql::JOB_OUTRANKED, &[&plan.full]).await? {
-                plan.demote.push((row.get(0), 1));
-            }
+            let full: Vec<&str> = plan.full.iter().map(String::as_str).collect();
+            let outranked = outranked(session, &full, admitted).await?;
+            plan.demote.extend(outranked.into_iter().map(|name| (name, 1)));
         }
         if !plan.demote.is_empty() {
             plan.demote.sort();
@@ -194,7 +212,7 @@ impl<'a> Round<'a> {
         }
         if !plan.promote.is_empty() {
             let promoted = self.promote(session, &plan.promote, admitted).await?;
-            self.reopen_outranked(session, &plan.promote, &promoted).await?;
+            self.reopen_outranked(session, &plan.promote, &promoted, admitted).await?;
         }
         Ok(())
     }
@@ -206,6 +224,7 @@ impl<'a> Round<'a> {
         session: &mut Session<'_>,
         wanted: &[(String, i64, bool)],
         promoted: &BTreeMap<String, i64>,
+        admitted: &mut Admitted,
     ) -> Result<(), Failure> {
         let had_ready =
             |name: &str, n: i64| self.taken.get(name).is_some_and(|(ready, _)| i64::from(*ready) > n);
@@ -213,8 +232,7 @@ impl<'a> Round<'a> {
         let full = wanted.iter().filter(|(name, n, _)| is_full(name, *n) && had_ready(name, *n));
         let full: Vec<&str> = full.map(|(name, ..)| name.as_str()).collect();
         if !full.is_empty() {
-            let outranked = session.query(&sql::JOB_OUTRANKED, &[&full]).await?;
-            self.open.extend(outranked.iter().map(|row| row.get::<_, String>(0)));
+            self.open.extend(outranked(session, &full, admitted).await?);
         }
         Ok(())
     }

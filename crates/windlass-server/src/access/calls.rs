@@ -146,10 +146,9 @@ pages! {
     // The way in: they show nothing of the store.
     None => { "GET /login", "GET /assets/{file}", }
     Some(Scope::Read) => {
-        "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead",
+        "GET /", "GET /queues", "GET /queues/{name}", "GET /tasks", "GET /tasks/{id}", "GET /dead", "GET /runs",
         "GET /jobs", "GET /jobs/{name}", "GET /workflows", "GET /workflows/{name}", "GET /schedules",
         "GET /schedules/{name}", "GET /workers", "GET /consumers", "GET /access", "GET /store",
-        "GET /runs",
     }
 }
 

@@ -214,6 +214,7 @@ mod tests {
     fn routes() -> Vec<(String, Vec<&'static str>)> {
         let sources = concat!(
             include_str!("routes.rs"),
+            include_str!("routes/consumers.rs"),
             include_str!("routes/operators.rs"),
             include_str!("routes/export.rs"),
             include_str!("routes/schedules.rs"),

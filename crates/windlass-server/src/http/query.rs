@@ -92,7 +92,8 @@ pub(crate) fn export(uri: &Uri) -> Result<ExportRequest, ErrorDetail> {
         let text = format!("/?{}", pairs.join("&"));
         text.parse::<Uri>().map_err(|_| ErrorDetail::invalid("the query string cannot be read"))
     };
-    let (own, list): (ExportQuery, ListQuery) = (query(&of(own)?)?, query(&of(rest)?)?);
+    let own: ExportQuery = query(&of(own)?)?;
+    let list: ListQuery = query(&of(rest)?).map_err(of_export)?;
     if list.detail.is_some() {
         return Err(ErrorDetail::invalid("detail is for /v1/tasks; payload=true exports whole tasks"));
     }
@@ -103,6 +104,18 @@ pub(crate) fn export(uri: &Uri) -> Result<ExportRequest, ErrorDetail> {
     };
     let payload = flag("payload", own.payload.as_ref())?;
     Ok(ExportRequest { filter: list.filter()?, format, payload, after: list.after()?, limit: list.limit()? })
+}
+
+/// An unknown field of an export is refused with the fields that an export has.
+fn of_export(error: ErrorDetail) -> ErrorDetail {
+    let fields = error.hint.as_deref().and_then(|hint| hint.strip_prefix("known fields: "));
+    let Some(fields) = fields else { return error };
+    let known: Vec<_> = ["format", "payload"]
+        .into_iter()
+        .chain(fields.split(", ").filter(|name| *name != "detail"))
+        .collect();
+    let hint = format!("known fields: {}", known.join(", "));
+    error.hint(hint)
 }
 
 /// `?after&limit` of lists by name.

@@ -225,6 +225,9 @@ async fn look_at_tasks(tour: &mut Tour, worker: &crate::harness::Hand) {
         "?detail=summary",
         "?state=moon",
     ] {
+        for query in ["?format=csv", "?format=moon"] {
+            tour.call("GET /v1/tasks/export", "", query, None).await;
+        }
         tour.call("GET /v1/tasks", "", query, None).await;
     }
 }

@@ -18,7 +18,7 @@ use crate::{
         workflow::{self, Workflow},
     },
     memory::Room,
-    operate,
+    operate, sql,
     store::SqliteStore,
 };
 
@@ -207,11 +207,22 @@ fn retry_workflow(tx: &mut Tx<'_>, name: &Name) -> Step<u64> {
 
 fn skip_step(tx: &mut Tx<'_>, name: &Name) -> Step<u64> {
     let (workflow, _) = blocked(tx, name)?;
-    Workflow { blocked_by: None, ..workflow }.save(tx)?;
+    save_unblocked(tx, workflow)?;
     let next = workflow::steps(tx, name, i64::MAX, 1)?.len();
     tx.touched.workflow(name);
     admit::give_turns(tx)?;
     Ok(next as u64)
+}
+
+/// Saves a workflow as not blocked. Retention may now remove the task that blocked it, if it was cancelled.
+fn save_unblocked(tx: &mut Tx<'_>, workflow: Workflow) -> Step<()> {
+    if let Some(by) = workflow.blocked_by {
+        let is_kept = tx.sql(sql::FIND_ENDED)?.exists([by.raw()])?;
+        if is_kept {
+            tx.cursor.unblocked(by);
+        }
+    }
+    Workflow { blocked_by: None, ..workflow }.save(tx)
 }
 
 /// Cancels steps up to a step number. The first of them may run, so it is cancelled only when it is the last
@@ -221,7 +232,7 @@ fn cancel_steps(tx: &mut Tx<'_>, name: &Name, up_to: i64) -> Step<(u64, bool)> {
     let mut steps = workflow::steps(tx, name, up_to, STEPS_PER_REQUEST + 1)?;
     let is_over = steps.len() <= STEPS_PER_REQUEST;
     if is_over {
-        Workflow { blocked_by: None, forgiven_step: Some(up_to), ..workflow }.save(tx)?;
+        save_unblocked(tx, Workflow { forgiven_step: Some(up_to), ..workflow })?;
     } else {
         steps.truncate(STEPS_PER_REQUEST);
     }

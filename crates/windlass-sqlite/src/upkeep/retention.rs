@@ -107,6 +107,14 @@ impl Cursor {
             self.left_behind = Some(self.left_behind.map_or(ended_at, |first| first.min(ended_at)));
         }
     }
+
+    /// Records that a task which was kept because it blocked its workflow blocks it no longer. Only operators
+    /// do that, so the next pass need not wait.
+    pub(crate) fn unblocked(&mut self, id: TaskId) {
+        if id.raw() <= self.after {
+            (self.left_behind, self.restarted) = (Some(Timestamp::from_ms(i64::MIN)), None);
+        }
+    }
 }
 
 /// One step of retention; `more` in the answer asks for another at once.
@@ -163,7 +171,8 @@ fn by_age(tx: &mut Tx<'_>, retention: &Retention) -> Step<Swept> {
         delete_range(tx, tx.cursor.after, last.id, cutoff, moved, bytes)?;
     }
     tx.cursor.after = last.id;
-    for row in rows.iter().filter(|row| row.ended_at > cutoff || row.blocks) {
+    // One that blocks a workflow is recorded when it no longer does.
+    for row in rows.iter().filter(|row| row.ended_at > cutoff && !row.blocks) {
         tx.cursor.kept(TaskId::from_raw(row.id), row.ended_at);
     }
     Ok((moved, true))

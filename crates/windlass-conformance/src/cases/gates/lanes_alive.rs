@@ -6,7 +6,7 @@ use std::time::Duration;
 use windlass_core::{NewTask, Outcome, State, source::Rest};
 
 use crate::{
-    cases::rig::{MANY, Rig, name, of_job},
+    cases::rig::{MANY, Rig, name, of_job, task},
     harness::Harness,
 };
 
@@ -26,6 +26,18 @@ pub async fn tasks_of_a_kind_without_a_worker_take_no_room(harness: &dyn Harness
     let served = rig.add(of_kind("a", "j")).await;
     assert_eq!(rig.states(&foreign).await, [State::Held; 3]);
     assert_eq!(worker.claim_ids(MANY).await, [served]);
+    rig.assert_sound().await;
+}
+
+pub async fn a_task_without_a_worker_outranks_no_ready_one(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let mut worker = rig.worker_of(&["a"], &[], 10).await;
+    rig.limit("j", 1).await;
+    let ready = rig.add(of_job("j")).await;
+    let behind = rig.add(task("a")).await;
+    let foreign = rig.add(NewTask { priority: 1, ..of_kind("b", "j") }).await;
+    assert_eq!(rig.states(&[ready, foreign]).await, [State::Ready, State::Held]);
+    assert_eq!(worker.claim_ids(MANY).await, [ready, behind], "it keeps its place in the line");
     rig.assert_sound().await;
 }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use windlass_core::{NewTask, Outcome, Payload, Start, TaskId, store::Retention};
+use windlass_core::{NewTask, Outcome, Payload, Start, TaskId, WorkflowAction, store::Retention};
 
 use crate::{
-    cases::rig::{Rig, task},
+    cases::rig::{Rig, name, task},
     harness::Harness,
 };
 
@@ -45,6 +45,24 @@ pub async fn ended_tasks_are_removed_after_their_time(harness: &dyn Harness) {
     assert_eq!(retain(&rig, retention).await, 1);
     assert_eq!(ids(&rig).await, [all[3]]);
     assert_eq!(rig.store.lane_records().await.unwrap()[0].depth.dead, 0);
+}
+
+/// The next retention removes it, whatever the one before passed.
+pub async fn a_cancelled_blocker_is_removed_once_it_blocks_nothing(harness: &dyn Harness) {
+    let rig = Rig::open(harness).await;
+    let step = |workflow| NewTask { workflow: Some(name(workflow)), ..task("a") };
+    let ids_of_heads = rig.add_all(vec![step("w1"), step("w2")]).await;
+    for id in &ids_of_heads {
+        rig.cancel(*id).await.unwrap();
+    }
+    let retention = Retention { history_age: HOUR, ..Retention::default() };
+    rig.advance(2 * HOUR).await;
+    assert_eq!((retain(&rig, retention).await, ids(&rig).await.len()), (0, 2));
+    for (workflow, action) in [("w1", WorkflowAction::Skip), ("w2", WorkflowAction::Cancel)] {
+        rig.store.gates().change_workflow(&name(workflow), action).await.unwrap();
+        assert_eq!(retain(&rig, retention).await, 1, "after {action:?}");
+    }
+    assert_eq!(ids(&rig).await, []);
 }
 
 /// Retention that goes through the ids in order must come back to a task that it passed.

@@ -30,7 +30,7 @@ pub(super) fn like<'a>(
         stand(*one).zip(stand(*other)).is_some_and(|(one, other)| one.is_beside(&other))
     };
     let job = |id: &TaskId| stand(*id).map(|stand| stand.job);
-    let mut moved = Vec::with_capacity(line.len());
+    let mut ordered = Vec::with_capacity(line.len());
     for run in line.chunk_by(are_beside) {
         let mut left = run.to_vec();
         for id in taken.iter().filter(|id| run.contains(id)) {
@@ -40,11 +40,11 @@ pub(super) fn like<'a>(
             let before: Vec<TaskId> =
                 left.iter().enumerate().filter(|(at, other)| goes(*at, other)).map(|(_, id)| *id).collect();
             left.retain(|other| !before.contains(other));
-            moved.extend(before);
+            ordered.extend(before);
         }
-        moved.extend(left);
+        ordered.extend(left);
     }
-    moved
+    ordered
 }
 
 #[cfg(test)]
@@ -67,8 +67,8 @@ mod tests {
     fn like_of(line: [i64; 4], taken: &[i64]) -> Vec<i64> {
         let (a, b) = (Name::new("job", "a").unwrap(), Name::new("job", "b").unwrap());
         let ids = |raw: &[i64]| raw.iter().map(|raw| TaskId::from_raw(*raw)).collect::<Vec<_>>();
-        let moved = like(&ids(&line), &ids(taken), stand_of(&a, &b));
-        moved.into_iter().map(TaskId::raw).collect()
+        let ordered = like(&ids(&line), &ids(taken), stand_of(&a, &b));
+        ordered.into_iter().map(TaskId::raw).collect()
     }
 
     #[test]

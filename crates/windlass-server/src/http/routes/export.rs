@@ -5,6 +5,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
+    time::Duration,
 };
 
 use axum::{
@@ -68,6 +69,9 @@ struct Sending {
     _place: OwnedSemaphorePermit,
 }
 
+/// How long the last line of an export that cannot go on has to leave.
+const LAST_LINE_MAX: Duration = Duration::from_secs(2);
+
 type Piece = Result<Bytes, io::Error>;
 type Next = Pin<Box<dyn Future<Output = Option<(Piece, Sending)>> + Send>>;
 
@@ -104,6 +108,8 @@ impl Sending {
     /// client must not take it for a whole one.
     async fn next(mut self) -> Option<(Piece, Self)> {
         if self.failed {
+            // An error drops what the connection has not sent yet, and that contains the last line.
+            tokio::time::sleep(LAST_LINE_MAX).await;
             return Some((Err(io::Error::other("the export was cut off")), self));
         }
         let read = tokio::select! {
