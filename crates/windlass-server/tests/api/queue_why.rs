@@ -47,7 +47,7 @@ async fn each_cause_is_told_once_for_each_state() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(60), its_turn).await.expect("the turn of the next task");
+    tokio::time::timeout(Duration::from_mins(1), its_turn).await.expect("the turn of the next task");
     let told = api.get("/v1/queues/mail/why").await.json();
     let blocked = told["causes"].as_array().unwrap().iter().find(|cause| cause["code"] == "workflow_blocked");
     assert_eq!(blocked.unwrap()["hint"], "windlass workflows ls --blocked");
