@@ -50,7 +50,8 @@ async fn busy(api: &Api, span: Duration) -> Result<()> {
     while Instant::now() < until {
         let wave = 13.0 + 9.0 * (f64::from(batch) / 14.0).sin() + f64::from(batch % 5);
         let task = |n: usize| {
-            let error = (n == 0 && batch % 6 == 0).then_some("the card processor answered 429: slow down");
+            let error =
+                (n == 0 && batch.is_multiple_of(6)).then_some("the card processor answered 429: slow down");
             json!({"kind": "charge-card", "queue": "billing", "payload": {"ms": 200 + 50 * (n % 7), "error": error},
                 "retry": {"base_ms": 5_000, "max_ms": 60_000}})
         };

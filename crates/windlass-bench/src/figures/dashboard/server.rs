@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// How long it may take to become ready.
-const READY_TIMEOUT: Duration = Duration::from_secs(60);
+const READY_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// The process; dropping this ends it.
 pub(super) struct Up {
