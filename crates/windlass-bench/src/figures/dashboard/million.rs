@@ -22,7 +22,7 @@ const NO_MATCH: [&str; 6] = [
     "/tasks?workflow=unknown",
     "/tasks?key=unknown",
     "/tasks?state=dead",
-    "/tasks?state=ready&worker=unknown",
+    "/tasks?state=ready&worker=w999999",
 ];
 
 pub(super) async fn run(common: &Common, tasks: usize, looks: usize) -> anyhow::Result<Map<String, Value>> {
