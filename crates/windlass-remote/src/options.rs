@@ -94,7 +94,7 @@ pub struct Options {
     pub call_max: Duration,
     /// Limit of a renewal of a lease: short, so that another server can be tried before the lease expires.
     pub renew_max: Duration,
-    /// Limit of a call that may move many tasks, such as a duty.
+    /// Limit of a call that reads everything, such as the audit.
     pub long_call_max: Duration,
     /// How to reach a server.
     #[doc(hidden)]

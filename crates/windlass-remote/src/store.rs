@@ -37,9 +37,6 @@ use crate::{
 
 /// Longest wait for ends of tasks in one call; longer waits become several calls.
 const WAIT_MAX: Duration = Duration::from_secs(30);
-/// Limit of an audit, which reads the whole store: a million tasks take a minute on a busy machine. Pings
-/// notice a lost server long before.
-const AUDIT_MAX: Duration = Duration::from_mins(10);
 
 /// A store behind one of several servers.
 pub struct RemoteStore {
@@ -318,7 +315,7 @@ impl Store for RemoteStore {
     async fn audit(&self) -> Result<Vec<Finding>> {
         self.check_open()?;
         let call = |wire: Wire| async move { wire.store().audit(v1::AuditRequest {}).await };
-        all(self.calls.call(Effect::Reads, AUDIT_MAX, call).await?.findings)
+        all(self.calls.call(Effect::Reads, self.options.long_call_max, call).await?.findings)
     }
 
     async fn info(&self) -> Result<StoreInfo> {
