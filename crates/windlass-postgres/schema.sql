@@ -13,6 +13,16 @@ UNLOGGED TABLE awaited
   CONSTRAINT awaited_pkey PRIMARY KEY (task)
   CREATE UNIQUE INDEX awaited_pkey ON awaited USING btree (task)
 FUNCTION began_ms() RETURNS bigint LANGUAGE sql STABLE
+TABLE call
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+  at bigint NOT NULL
+  who text NOT NULL
+  call text NOT NULL
+  about text NOT NULL
+  result text NOT NULL
+  CONSTRAINT call_pkey PRIMARY KEY (id)
+  CREATE UNIQUE INDEX call_pkey ON call USING btree (id)
+SEQUENCE call_id_seq
 FUNCTION check_json(json_text text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 FUNCTION check_name(what text, name text) RETURNS void LANGUAGE plpgsql IMMUTABLE
 TABLE depth
@@ -182,6 +192,17 @@ TABLE receipt WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_
   batch_no bigint NOT NULL
   CONSTRAINT receipt_pkey PRIMARY KEY (worker, settler_no)
   CREATE UNIQUE INDEX receipt_pkey ON receipt USING btree (worker, settler_no)
+TABLE run
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY
+  version bigint NOT NULL
+  running boolean NOT NULL
+  started_at bigint NOT NULL
+  updated_at bigint NOT NULL
+  body text NOT NULL
+  CONSTRAINT run_pkey PRIMARY KEY (id)
+  CREATE INDEX run_running ON run USING btree (id) WHERE running
+  CREATE UNIQUE INDEX run_pkey ON run USING btree (id)
+SEQUENCE run_id_seq
 TABLE schedule
   name text NOT NULL
   next_at bigint

@@ -35,6 +35,13 @@ struct Name {
     stands: Result<Meaning, Place>,
 }
 
+impl Name {
+    /// Whether it is imported by a path that begins with this word.
+    fn is_from(&self, word: &str) -> bool {
+        self.stands.as_ref().is_err_and(|path| path.first().is_some_and(|first| first == word))
+    }
+}
+
 /// The names of each module that was read so far. A glob is the name `*`.
 #[derive(Default)]
 struct Tree(BTreeMap<Place, Vec<Name>>);
@@ -138,7 +145,8 @@ impl Tree {
             "super" => {
                 self.absolute(&from[..from.len() - 1].to_vec(), &[&["self".to_owned()], rest].concat())
             }
-            _ if self.0[from].iter().any(|name| name.text == first && name.stands.is_ok()) => {
+            // A name of this module, also one that it imports from another. A crate is imported by its own name.
+            _ if self.0[from].iter().any(|name| name.text == first && !name.is_from(first)) => {
                 [from.as_slice(), path].concat()
             }
             _ => path.to_vec(),
