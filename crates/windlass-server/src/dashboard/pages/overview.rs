@@ -98,7 +98,7 @@ fn cards(viewer: &Viewer, snapshot: &Snapshot) -> Markup {
             div.card { b { (rate(flow.in_per_s)) } span { "in each second" } }
             div.card { b { (rate(flow.done_per_s)) } span { "done each second" } }
             div.card { b { (rate(flow.failed_per_s)) } span { "attempts failed each second" } }
-            div.card { b { (flow.oldest_ready_ms.map_or_else(|| "–".to_owned(), |ms| human(Duration::from_millis(ms)))) } span { "the oldest ready task has waited" } }
+            div.card.words { b { (flow.oldest_ready_ms.map_or_else(|| "–".to_owned(), |ms| human(Duration::from_millis(ms)))) } span { "the oldest ready task has waited" } }
             a.card href=(viewer.link("/workers")) {
                 b { (count(u64::from(workers.live))) } span { "live workers, " (count(workers.running)) " of " (count(workers.slots)) " slots busy" }
                 @if workers.held_back > 0 { (badge(Tone::Warn, "‖", &format!("{} hold back", workers.held_back))) }
