@@ -17,6 +17,8 @@ use crate::{
 
 /// How long a page may take to show what a test waits for: generous, because test machines are busy.
 const SHOW_LIMIT: Duration = Duration::from_mins(1);
+/// How often the driver is started again because another process has its port.
+const PORT_TRIES: usize = 10;
 /// How often a page is looked at while a test waits for it.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// The key by which WebDriver names an element.
@@ -40,6 +42,26 @@ pub struct Look {
     pub dark: bool,
 }
 
+/// Starts the driver and answers its port. It takes a port that is free on one of its two addresses, and ends if
+/// another process has that port on the second one.
+fn driver() -> Result<(Process, u16)> {
+    let mut refused = None;
+    for _ in 0..PORT_TRIES {
+        let mut command = process::command("chromedriver");
+        command.arg("--port=0");
+        let mut driver = Process::start_group(command)?;
+        let port = driver.wait_for(START_LIMIT, |line| {
+            line.split_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
+        });
+        match port {
+            Ok(port) => return Ok((driver, port)),
+            Err(error) if error.to_string().contains("Address already in use") => refused = Some(error),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(refused.context("the driver was not started")?)
+}
+
 impl Browser {
     /// Starts a browser with an empty profile. It talks to this machine only.
     ///
@@ -47,12 +69,7 @@ impl Browser {
     /// If Chromium or its driver is missing or does not start.
     pub async fn start() -> Result<Self> {
         let profile = tempfile::tempdir()?;
-        let mut command = process::command("chromedriver");
-        command.arg("--port=0");
-        let mut driver = Process::start_group(command)?;
-        let port: u16 = driver.wait_for(START_LIMIT, |line| {
-            line.split_once("started successfully on port ")?.1.trim_end_matches('.').parse().ok()
-        })?;
+        let (driver, port) = driver()?;
         let api = Api::new(format!("http://127.0.0.1:{port}"));
         let mut arguments: Vec<String> = [
             "--headless=new",
