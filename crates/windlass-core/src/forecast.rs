@@ -79,7 +79,7 @@ impl fmt::Display for Forecast {
             Self::In(left) => write!(f, "clears in about {}", about(*left)),
             Self::NotAtThisRate(rates) => {
                 let (came, left) = (rate(rates.came_per_s), rate(rates.left_per_s));
-                write!(f, "not at this rate: {came} come in, {left} leave")
+                write!(f, "will not clear at this rate: {came} come in, {left} leave")
             }
             Self::TooLittleKnown => f.write_str("too little known yet"),
         }

@@ -118,7 +118,7 @@ fn a_backlog_that_stands_is_not_said_to_clear() {
     for (at, forecast) in seen(&burst(), 230, 300) {
         assert_ne!(forecast.kind(), "in", "at {at} s: {forecast}");
     }
-    assert_eq!(said(&burst(), 290), "not at this rate: 5.5/s come in, 5.5/s leave");
+    assert_eq!(said(&burst(), 290), "will not clear at this rate: 5.5/s come in, 5.5/s leave");
 }
 
 #[test]

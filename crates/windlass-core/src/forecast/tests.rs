@@ -37,8 +37,11 @@ fn a_steady_drain_says_how_long() {
 #[test]
 fn growth_says_both_rates() {
     let grows = series(1_000, 60, |_| (200, 175));
-    assert_eq!(said(&grows), "not at this rate: 40/s come in, 35/s leave");
-    assert_eq!(said(&series(1_000, 60, |_| (200, 0))), "not at this rate: 40/s come in, none leave");
+    assert_eq!(said(&grows), "will not clear at this rate: 40/s come in, 35/s leave");
+    assert_eq!(
+        said(&series(1_000, 60, |_| (200, 0))),
+        "will not clear at this rate: 40/s come in, none leave"
+    );
 }
 
 #[test]
@@ -84,12 +87,12 @@ fn bursts_each_minute_are_evened_out() {
 fn a_worker_that_dies_is_seen_within_a_minute() {
     let dies = |step| (50, if step < 48 { 100 } else { 40 });
     assert_eq!(said(&series(20_000, 47, dies)), "clears in about 29 min");
-    assert_eq!(said(&series(20_000, 60, dies)), "not at this rate: 10/s come in, 8.0/s leave");
+    assert_eq!(said(&series(20_000, 60, dies)), "will not clear at this rate: 10/s come in, 8.0/s leave");
 }
 
 #[test]
 fn a_queue_where_nothing_moves_is_not_cleared() {
-    assert_eq!(said(&series(7, 20, |_| (0, 0))), "not at this rate: none come in, none leave");
+    assert_eq!(said(&series(7, 20, |_| (0, 0))), "will not clear at this rate: none come in, none leave");
     assert_eq!(said(&series(7, 8, |_| (0, 0))), "too little known yet");
 }
 

@@ -58,13 +58,13 @@ fn without_attributes(url: &str) -> (String, Option<&str>) {
     (if rest.is_empty() { base.to_owned() } else { format!("{base}?{}", rest.join("&")) }, asked)
 }
 
-/// One address for each host. Hosts in parameters are left to the driver.
+/// One address for each host. Hosts in parameters are left to the driver. As in the driver, the first `@` ends
+/// the user and the password.
 fn split(url: &str) -> Vec<String> {
-    let Some((scheme, rest)) = url.split_once("://") else { return vec![url.to_owned()] };
-    let (authority, beyond) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    let (user, hosts) = authority.rsplit_once('@').map_or(("", authority), |(user, hosts)| (user, hosts));
-    let at = if user.is_empty() { "" } else { "@" };
-    hosts.split(',').map(|host| format!("{scheme}://{user}{at}{host}{beyond}")).collect()
+    let start = url.find('@').map(|at| at + 1).or_else(|| url.find("://").map(|at| at + 3)).unwrap_or(0);
+    let (user, rest) = url.split_at(start);
+    let (hosts, beyond) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
+    hosts.split(',').map(|host| format!("{user}{host}{beyond}")).collect()
 }
 
 /// The host and the port of one server.
@@ -105,6 +105,8 @@ mod tests {
         let two = Hosts::of("postgres://me:a,b@db1:5433,db2/app?target_session_attrs=any&x=1").unwrap();
         assert_eq!(two.urls, ["postgres://me:a,b@db1:5433/app?x=1", "postgres://me:a,b@db2/app?x=1"]);
         assert!(two.must_write, "of several servers one accepts writes");
+        let slash = Hosts::of("postgres://me:a,/b@db1,db2/app").unwrap();
+        assert_eq!(slash.urls, ["postgres://me:a,/b@db1/app", "postgres://me:a,/b@db2/app"]);
         assert_eq!(Hosts::of("postgres://a,[::1]:1").unwrap().urls, ["postgres://a", "postgres://[::1]:1"]);
     }
 

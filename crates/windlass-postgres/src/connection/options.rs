@@ -145,7 +145,7 @@ impl Location {
 /// What the driver connects to one server with.
 fn config(url: &str, must_write: bool) -> Result<tokio_postgres::Config, tokio_postgres::Error> {
     let mut config: tokio_postgres::Config = url.parse()?;
-    if must_write {
+    if must_write || config.get_hosts().len() > 1 {
         config.target_session_attrs(TargetSessionAttrs::ReadWrite);
     }
     if config.get_application_name().is_none() {

@@ -6,10 +6,7 @@
 //! for such notes. Only a transaction that began before the first of the two looks and commits after the
 //! second misses the note. The next look finds its tasks.
 
-use std::{
-    sync::{Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::time::Duration;
 
 use windlass_core::{
     Result,
@@ -17,7 +14,7 @@ use windlass_core::{
 };
 
 use crate::{
-    connection::{error::Failure, options::Clock},
+    connection::{error::Failure, sync::Pause},
     shared::Shared,
     sql,
     upkeep::leader::{Term, hold},
@@ -28,39 +25,16 @@ const LOOK_MAX: i64 = 1_000_000;
 /// How long the server may look. A look that takes longer is given up.
 const LOOK_TIME_MAX: Duration = Duration::from_secs(2);
 /// How long no look follows one that was given up: looking takes at most a fiftieth of the time.
-const PAUSE: Duration = Duration::from_secs(100);
+const GIVEN_UP_FOR: Duration = Duration::from_secs(100);
 
 /// How long a statement waits for a lane that a caller has locked. The next look tries again.
 /// A retirement that a crash forgets is repeated: it does not wait for the disk, because callers wait for it.
 const SETTINGS: &str = "SET LOCAL lock_timeout = '100ms'; SET LOCAL synchronous_commit = off";
 
-/// When one of the two looks is due.
-pub(crate) struct Pace {
-    clock: Clock,
-    due_at: Mutex<Option<Instant>>,
-}
-
-impl Pace {
-    pub(crate) fn new(clock: Clock) -> Self {
-        Self { clock, due_at: Mutex::default() }
-    }
-
-    fn is_due(&self) -> bool {
-        let due_at = *self.due_at.lock().unwrap_or_else(PoisonError::into_inner);
-        due_at.is_none_or(|due_at| (self.clock)() >= due_at)
-    }
-
-    /// A look ended. One that was given up is not repeated soon.
-    fn ended(&self, is_complete: bool) {
-        let pause = if is_complete { LOOK_EVERY } else { PAUSE };
-        *self.due_at.lock().unwrap_or_else(PoisonError::into_inner) = Some((self.clock)() + pause);
-    }
-}
-
 /// Looks at the lanes, if it is time. A store with few lanes is not looked at.
 pub(crate) async fn look(shared: &Shared, term: Term) -> Result<()> {
     let (missed, used) = (&shared.leadership.lanes_missed, &shared.leadership.lanes_used);
-    if !missed.is_due() && !used.is_due() {
+    if !missed.is_over() && !used.is_over() {
         return Ok(());
     }
     let mut session = shared.duties.session().await?;
@@ -68,20 +42,20 @@ pub(crate) async fn look(shared: &Shared, term: Term) -> Result<()> {
     let in_use = row.get::<_, i64>(0) as usize;
     let has_retired: bool = row.get(1);
     let surplus = LaneCounts { in_use, ever: in_use }.surplus(&shared.rules);
-    if missed.is_due() {
+    if missed.is_over() {
         let is_complete =
             !has_retired || session.query_within(LOOK_TIME_MAX, &sql::LANES_MISSED, &[]).await?.is_some();
-        missed.ended(is_complete);
+        ended(missed, is_complete);
     }
-    if !used.is_due() {
+    if !used.is_over() {
         return Ok(());
     }
     if surplus == 0 {
-        used.ended(true);
+        ended(used, true);
         return Ok(());
     }
     let seen = session.query_within(LOOK_TIME_MAX, &sql::LANES_USED, &[&LOOK_MAX]).await?;
-    used.ended(seen.is_some());
+    ended(used, seen.is_some());
     drop(session);
     let row = seen.as_ref().and_then(|rows| rows.first());
     let Some(lanes) = row.map(|row| row.get::<_, Vec<i32>>(0)) else { return Ok(()) };
@@ -92,6 +66,11 @@ pub(crate) async fn look(shared: &Shared, term: Term) -> Result<()> {
         }
         ended => Ok(ended?),
     }
+}
+
+/// One that was given up is not repeated soon.
+fn ended(look: &Pause, is_complete: bool) {
+    look.begin(if is_complete { LOOK_EVERY } else { GIVEN_UP_FOR });
 }
 
 async fn retire(shared: &Shared, term: Term, used: &[i32], surplus: usize) -> Result<(), Failure> {

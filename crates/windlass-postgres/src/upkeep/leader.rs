@@ -51,8 +51,9 @@ pub(crate) struct Leadership {
     /// The history was found to be small enough.
     history: Pause,
     gates: Pause,
-    pub lanes_missed: lane_look::Pace,
-    pub lanes_used: lane_look::Pace,
+    /// The two looks at the lanes.
+    pub lanes_missed: Pause,
+    pub lanes_used: Pause,
     pub depths: depth::Pace,
 }
 
@@ -176,8 +177,8 @@ impl Leadership {
             leads: pause(),
             history: pause(),
             gates: pause(),
-            lanes_missed: lane_look::Pace::new(Arc::clone(clock)),
-            lanes_used: lane_look::Pace::new(Arc::clone(clock)),
+            lanes_missed: Pause::new(clock),
+            lanes_used: Pause::new(clock),
             depths: depth::Pace::new(clock),
         }
     }

@@ -1,8 +1,8 @@
 //! Standbys: servers that repeat what a primary writes, until they are promoted.
 
-use std::fs;
+use std::{fs, thread, time::Instant};
 
-use super::{Cluster, Mode, SUPERUSER};
+use super::{Cluster, LOOK_EVERY, Mode, START_LIMIT, SUPERUSER};
 use crate::Error;
 
 impl Cluster {
@@ -46,14 +46,14 @@ impl Cluster {
         let names = if waits { "*" } else { "" };
         self.psql(&format!("ALTER SYSTEM SET synchronous_standby_names = '{names}'"))?;
         self.psql("SELECT pg_reload_conf()")?;
-        let deadline = std::time::Instant::now() + super::START_LIMIT;
+        let deadline = Instant::now() + START_LIMIT;
         let follows =
             "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = 'sync'";
         while waits && self.psql(follows)? == "0" {
-            if std::time::Instant::now() >= deadline {
+            if Instant::now() >= deadline {
                 return Err(Error::Start { server: "PostgreSQL", reason: "no standby follows".to_owned() });
             }
-            std::thread::sleep(super::LOOK_EVERY);
+            thread::sleep(LOOK_EVERY);
         }
         Ok(())
     }

@@ -71,10 +71,9 @@ fn queue(of: &QueueFlow) -> Vec<Attention> {
     let waits = Duration::from_millis(flow.oldest_ready_ms.unwrap_or_default());
     if entries.is_empty() && flow.forecast.kind == "not_at_this_rate" && waits >= GROWS_FOR {
         let (sentence, waits) = (&flow.forecast.sentence, human(waits));
-        let rate = sentence.strip_prefix("not ").unwrap_or(sentence);
         entries.push(about(
             "backlog_stays",
-            format!("a task of queue {name} has waited for {waits}, and its backlog will not clear {rate}"),
+            format!("a task of queue {name} has waited for {waits}, and its backlog {sentence}"),
         ));
     }
     entries

@@ -63,7 +63,7 @@ fn snapshot(second: u32) -> Snapshot {
     let flow = json!({
         "depth": Depth { ready: 1_234, running: 7, ..Depth::default() }, "oldest_ready_ms": 61_000, "in_per_s": 12.0,
         "out_per_s": 8.0, "done_per_s": 7.5, "failed_per_s": 0.5,
-        "forecast": {"kind": "not_at_this_rate", "sentence": "not at this rate: 12/s come in, 8.0/s leave"}
+        "forecast": {"kind": "not_at_this_rate", "sentence": "will not clear at this rate: 12/s come in, 8.0/s leave"}
     });
     let mut queue = flow.clone();
     let own = json!({"queue": "default", "paused": false, "kinds": 1, "kinds_without_worker": []});
@@ -95,7 +95,7 @@ fn the_rates_of_the_fleet_come_from_the_snapshot() {
                 "done    7.5/s",
                 "failed    0.5/s",
                 "slots 14/100",
-                "oldest 1 min 1 s · not at this rate: 12/s come in",
+                "oldest 1 min 1 s · will not clear at this rate: 12/s come in",
                 "! queue q1 is paused (+1 more)",
             ],
         );
