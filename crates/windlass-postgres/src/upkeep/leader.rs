@@ -2,10 +2,7 @@
 //! database gives the leader a term, and every write checks that term: a leader that was away too long writes
 //! nothing.
 
-use std::{
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use windlass_core::{Error, Result, Timestamp, source::DutyReport, store::Retention};
 
